@@ -1,0 +1,279 @@
+"""Settings: `section.name`, from defaults, the repository's file, the user's file, the environment and flags.
+
+Later wins. Every problem is reported at once. A setting marked `PERSONAL` decides what may be read, run or reached on
+somebody's machine, so a repository's file may not carry it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_type_hints
+from zoneinfo import ZoneInfo, available_timezones
+
+from annotated_types import Ge, Le
+
+from skillopt_git.errors import ConfigError
+from skillopt_git.model import Metric
+from skillopt_git.schema import problems, read
+
+FILE_NAME = ".skillopt.toml"
+PERSONAL = "personal"
+SHARED = "shared"
+NonNegative = Annotated[int, Ge(0)]
+Share = Annotated[float, Ge(0.0), Le(1.0)]
+
+
+def _setting(default: Any, help_: str, door: str = SHARED) -> Any:
+    return field(default=default, metadata={"help": help_, "door": door})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harvest:
+    """Which sessions are read."""
+
+    source: str = _setting("auto", "Which agents' transcripts to read: `auto`, or one name.")
+    claude_home: str = _setting("", "Claude Code's folder; else `CLAUDE_CONFIG_DIR`, else `~/.claude`.", PERSONAL)
+    scope: tuple[str, ...] = _setting(
+        ("repository",),
+        "`repository` (this one and its worktrees), `all`, or a list of folders.",
+        PERSONAL,
+    )
+    roots: tuple[str, ...] = _setting(
+        (), "Other folders whose sessions count as this repository's, for sessions that came from elsewhere.", PERSONAL
+    )
+    lookback_hours: Annotated[float, Ge(0.0)] = _setting(
+        72.0, "How far back a first run reads; later runs go on from their checkpoint. 0 reads everything."
+    )
+    max_sessions: NonNegative = _setting(0, "Most sessions read in one run. 0 means three times `mine.max_tasks`.")
+    headless: Literal["keep", "skip"] = _setting("keep", "Whether sessions without a person (`claude -p`) count.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mine:
+    """How tasks are found and split."""
+
+    min_sessions: Annotated[int, Ge(1)] = _setting(2, "A wish must come up in this many sessions to become a rule.")
+    max_tasks: Annotated[int, Ge(1)] = _setting(40, "Most tasks replayed in one run.")
+    val_fraction: Share = _setting(0.34, "Share of task families held out to judge a rule.")
+    test_fraction: Share = _setting(0.0, "Share of task families kept for one final, reported score.")
+    target_task_filter: bool = _setting(
+        False, "Mine up to three times `max_tasks` and keep tasks that used the target skill or share its words."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Documents:
+    """Which files may be taught."""
+
+    skill: str = _setting("", "The skill to teach; empty: `.claude/skills/skillopt-sleep-learned/SKILL.md`.")
+    memory: str = _setting("auto", "The memory to teach; `auto`: CLAUDE.md, else AGENTS.md, else by source.")
+    evolve_skill: bool = _setting(True, "Whether rules may go to the skill.")
+    evolve_memory: bool = _setting(True, "Whether rules may go to the memory.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """Which model answers. The `mock_*` settings belong to the simulation only."""
+
+    backend: str = _setting("", "Which backend answers and reflects. There is no default.", PERSONAL)
+    model: str = _setting("", "The model's name; empty: the backend's own default.")
+    mock_seed: int = _setting(0, "Seed of the simulation.")
+    mock_pass_with: Share = _setting(1.0, "Simulated chance that a task passes with all the rules it needs.")
+    mock_pass_without: Share = _setting(0.0, "Simulated chance that a task passes without a rule it needs.")
+    mock_harmful: bool = _setting(False, "Whether the simulation also proposes a harmful rule, for the gate to refuse.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """When an edit counts as proven."""
+
+    mode: Literal["strict", "off"] = _setting(
+        "strict", "`strict`: the held-out mean must rise. `off`: nothing is proven, and everything says so."
+    )
+    metric: Metric = _setting("mixed", "`hard` (all checks pass), `soft` (share of checks, or rubric), or `mixed`.")
+    mixed_weight: Share = _setting(0.5, "Weight of `soft` in `mixed`.")
+    no_regression: bool = _setting(False, "Whether a single held-out task that falls refuses the edit.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Propose:
+    """What is proposed, and how."""
+
+    base: str = _setting("", "The branch to propose to; empty: the remote's default branch, else the current one.")
+    edit_budget: NonNegative = _setting(4, "Most edits accepted in one night, over all documents.")
+    preferences: str = _setting("", "House rules told to the optimizer, in plain words.")
+    time_zone: str = _setting("UTC", "The time zone whose date names the branch.")
+    author_name: str = _setting("skillopt-git", "Author and committer name of the tool's commits.")
+    author_email: str = _setting("skillopt-git@users.noreply.invalid", "Author and committer address.")
+    ledger_ref: str = _setting("refs/skillopt/ledger", "The ref that holds the ledger.")
+    auto_adopt: bool = _setting(False, "Merge a strong, measured proposal at the end of the run.", PERSONAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    harvest: Harvest = Harvest()
+    mine: Mine = Mine()
+    documents: Documents = Documents()
+    replay: Replay = Replay()
+    gate: Gate = Gate()
+    propose: Propose = Propose()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting, for the reference page and the `init` file."""
+
+    section: str
+    name: str
+    type_: Any
+    default: Any
+    help: str
+    door: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.section}.{self.name}"
+
+    @property
+    def env(self) -> str:
+        return f"SKILLOPT_{self.section}_{self.name}".upper()
+
+
+def settings() -> Iterator[Setting]:
+    """Every setting, in the order of the sections."""
+    sections = get_type_hints(Config, include_extras=True)
+    for part in fields(Config):
+        hints = get_type_hints(sections[part.name], include_extras=True)
+        for item in fields(sections[part.name]):
+            meta = item.metadata
+            yield Setting(part.name, item.name, hints[item.name], item.default, meta["help"], meta["door"])
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Values from one place: `name` is how an error calls it, `door` what that place may set."""
+
+    name: str
+    door: str
+    values: Mapping[str, Any]  # by section.name
+
+
+def user_file(environ: Mapping[str, str]) -> Path:
+    """`$XDG_CONFIG_HOME/skillopt/config.toml`, else `~/.config/skillopt/config.toml`."""
+    base = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".config")
+    return Path(base) / "skillopt" / "config.toml"
+
+
+def load(
+    root: Path | None, *, environ: Mapping[str, str] = os.environ, flags: Mapping[str, Any] | None = None
+) -> Config:
+    """The settings in force in the repository at `root`.
+
+    `flags` maps `section.name` to a value; None means that the flag was not given. Raises `ConfigError` naming every
+    problem of every place.
+    """
+    found: list[str] = []
+    layers = [*_files(root, environ, found), _environment(environ), Layer("flags", PERSONAL, _given(flags or {}))]
+    known = {item.key: item for item in settings()}
+    merged: dict[str, dict[str, Any]] = {}
+    for layer in layers:
+        for key, value in layer.values.items():
+            problem = _problem(key, value, layer, known)
+            if problem:
+                found.append(f"{layer.name}: {problem}")
+            else:
+                merged.setdefault(known[key].section, {})[known[key].name] = value
+    if not found:
+        found.extend(_together(merged))
+    if found:
+        raise ConfigError(
+            "the settings are not valid:\n" + "\n".join(f"  {line}" for line in found),
+            "every setting is listed in docs/configuration.md",
+        )
+    return read(Config, json.dumps(merged), where="the settings")
+
+
+def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in flags.items() if value is not None}
+
+
+def _files(root: Path | None, environ: Mapping[str, str], found: list[str]) -> Iterator[Layer]:
+    if root is not None:
+        yield _table_layer(root / "pyproject.toml", SHARED, found, lambda table: table.get("tool", {}).get("skillopt"))
+        yield _table_layer(root / FILE_NAME, SHARED, found, lambda table: table)
+    yield _table_layer(user_file(environ), PERSONAL, found, lambda table: table)
+
+
+def _table_layer(
+    path: Path, door: str, found: list[str], pick: Callable[[dict[str, Any]], dict[str, Any] | None]
+) -> Layer:
+    try:
+        table = pick(tomllib.loads(path.read_text(encoding="utf-8"))) or {}
+    except (FileNotFoundError, NotADirectoryError):
+        return Layer(path.name, door, {})
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        found.append(f"{path}: {error}")
+        return Layer(path.name, door, {})
+    values: dict[str, Any] = {}
+    for section, content in table.items():
+        if isinstance(content, dict):
+            values.update({f"{section}.{name}": value for name, value in content.items()})
+        else:
+            values[section] = content
+    return Layer(str(path), door, values)
+
+
+def _environment(environ: Mapping[str, str]) -> Layer:
+    values: dict[str, Any] = {}
+    for item in settings():
+        text = environ.get(item.env)
+        if text is not None:
+            values[item.key] = _from_text(item, text)
+    return Layer("environment", PERSONAL, values)
+
+
+def _from_text(item: Setting, text: str) -> Any:
+    if isinstance(item.default, str):
+        return text
+    if isinstance(item.default, tuple):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _problem(key: str, value: Any, layer: Layer, known: Mapping[str, Setting]) -> str | None:
+    if key not in known:
+        near = get_close_matches(key, known, n=1, cutoff=0.5)
+        return f"unknown setting '{key}'" + (f" (did you mean '{near[0]}'?)" if near else "")
+    item = known[key]
+    if item.door == PERSONAL and layer.door == SHARED:
+        return f"'{key}' may not be set by a repository; set it in your own file, by {item.env} or by a flag"
+    try:
+        wrong = problems(item.type_, json.dumps(value).encode())
+    except TypeError:
+        return f"'{key}' has a value of the wrong type ({value})"
+    return f"'{key}': {'; '.join(wrong)}" if wrong else None
+
+
+def _together(merged: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Problems that only several values together, or the machine, can show."""
+    mine = merged.get("mine", {})
+    val, test = mine.get("val_fraction", Mine().val_fraction), mine.get("test_fraction", Mine().test_fraction)
+    if val + test >= 1:
+        yield f"mine.val_fraction ({val}) and mine.test_fraction ({test}) must leave room for training"
+    zone = merged.get("propose", {}).get("time_zone", "UTC")
+    if zone != "UTC" and zone not in available_timezones():
+        near = get_close_matches(zone, available_timezones(), n=1)
+        yield f"propose.time_zone '{zone}' is unknown" + (f" (did you mean '{near[0]}'?)" if near else "")
+
+
+def zone(config: Config) -> ZoneInfo:
+    return ZoneInfo(config.propose.time_zone)

@@ -1,0 +1,70 @@
+"""Errors a user may meet, with the exit code and the `kind` each is reported as.
+
+    SkilloptError                1  internal
+    |-- UsageError               2  usage      wrong words on the command line, or nothing to act on
+    |-- ConfigError              2  config     settings or files a person wrote
+    |-- GitError                 1  process    git refused or failed
+    |   `-- RefMoved            75  process    somebody moved a ref meanwhile: try again
+    |-- Busy                    75  process    another run holds the lock
+    |-- BackendError             1  (the failed call's own kind; 75 where trying again may help)
+    |-- MeasurementInvalid       4  invalid    too much was missing to say anything
+    `-- SafetyError              5  safety     a secret or a forbidden path stood in the way
+
+Nothing to learn, a refused candidate and an unchanged branch are results, never errors.
+"""
+
+from __future__ import annotations
+
+
+class SkilloptError(Exception):
+    """What went wrong (`message`), and what to do about it (`hint`, may be empty)."""
+
+    kind = "internal"
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(SkilloptError):
+    kind = "usage"
+    exit_code = 2
+
+
+class ConfigError(SkilloptError):
+    kind = "config"
+    exit_code = 2
+
+
+class GitError(SkilloptError):
+    kind = "process"
+
+
+class RefMoved(GitError):
+    exit_code = 75
+
+
+class Busy(SkilloptError):
+    kind = "process"
+    exit_code = 75
+
+
+class BackendError(SkilloptError):
+    """A model door that is shut: no call can succeed until somebody mends it."""
+
+    def __init__(self, kind: str, message: str, *, retryable: bool, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.kind = kind
+        self.exit_code = 75 if retryable else 1
+
+
+class MeasurementInvalid(SkilloptError):
+    kind = "invalid"
+    exit_code = 4
+
+
+class SafetyError(SkilloptError):
+    kind = "safety"
+    exit_code = 5

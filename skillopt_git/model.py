@@ -1,0 +1,411 @@
+"""The nouns of the project: frozen values, and the ids that name them.
+
+The fields of `Task`, `TasksFile`, `Event` and `Evidence` are those of the written records (`"v": 1`); a Python
+keyword carries a trailing underscore here (`pass_`) and none in the record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+RECORD_VERSION = 1
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+OpenMap: TypeAlias = dict[str, Any]  # the records' open maps: data, settings, numbers
+
+Split: TypeAlias = Literal["train", "val", "test"]
+CheckOp: TypeAlias = Literal[
+    "contains",
+    "not_contains",
+    "regex",
+    "no_refusal",
+    "tool_called",
+    "max_chars",
+    "min_chars",
+    "section_present",
+    "section_contains",
+]
+CheckRole: TypeAlias = Literal["outcome", "shape"]
+Origin: TypeAlias = Literal["mined", "reviewed", "git", "import"]
+Outcome: TypeAlias = Literal["success", "fail", "mixed", "unknown"]
+ReplayMode: TypeAlias = Literal["text", "tools", "worktree"]
+DocumentKind: TypeAlias = Literal["skill", "memory"]
+EditOp: TypeAlias = Literal["add", "replace", "delete"]
+Metric: TypeAlias = Literal["hard", "soft", "mixed"]
+Verdict: TypeAlias = Literal["strong", "suggestive", "inconclusive", "harmful", "invalid", "unverified", "ungated"]
+Reason: TypeAlias = Literal[
+    "no_sessions",
+    "no_tasks",
+    "nothing_recurred",
+    "no_train",
+    "no_heldout",
+    "optimizer_failed",
+    "no_edits",
+    "all_suppressed",
+    "gate",
+    "budget",
+    "improved",
+]
+EventType: TypeAlias = Literal[
+    "run",
+    "family",
+    "proposed",
+    "trial",
+    "gate",
+    "published",
+    "adopted",
+    "adopted-modified",
+    "rejected",
+    "unrejected",
+    "superseded",
+    "expired",
+    "reverted",
+    "frozen",
+    "aa",
+]
+
+ACCEPTED: frozenset[Verdict] = frozenset({"strong", "ungated"})
+RUN_VERDICTS: tuple[Verdict, ...] = (
+    "strong",
+    "suggestive",
+    "ungated",
+    "invalid",
+    "harmful",
+    "unverified",
+    "inconclusive",
+)
+SHAPE_OPS: frozenset[CheckOp] = frozenset({"max_chars", "min_chars", "section_present", "section_contains"})
+
+
+def _record_name(name: str) -> str:
+    return name.rstrip("_")
+
+
+# Read by `schema`: unknown fields are refused, keywords lose their underscore.
+RECORD = {"extra": "forbid", "alias_generator": _record_name}
+
+
+# --- ids ---------------------------------------------------------------------------------------------------------
+
+
+def canonical_json(value: Json | Mapping[str, Any] | Sequence[Any]) -> str:
+    """Sorted keys, no blanks, UTF-8, no NaN: the one spelling of a value that is hashed or stored as evidence."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def digest(*parts: Json) -> str:
+    """16 hex digits of the SHA-256 of the parts' canonical JSON."""
+    return hashlib.sha256(canonical_json(list(parts)).encode()).hexdigest()[:16]
+
+
+def fold(text: str) -> str:
+    """How two texts are compared for sameness: NFC, casefold, runs of blanks as one."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+_MARK = re.compile(r"\[redacted:([a-z0-9_-]+):[0-9a-f]{8}\]", re.IGNORECASE)
+
+
+def fold_unmarked(text: str) -> str:
+    """`fold`, with each `[REDACTED:kind:hex]` cut to its kind: the hex differs from machine to machine."""
+    return fold(_MARK.sub(r"[redacted:\1]", text))
+
+
+def edit_id(op: EditOp, target: str, anchor: str | None, text: str | None) -> str:
+    return f"e1-{digest(op, target, anchor, text)}"
+
+
+def rule_id(text: str) -> str:
+    return f"r1-{digest(fold(text))}"
+
+
+def task_id(source: str, session: str, turn: str) -> str:
+    return f"t1-{digest(source, session, turn)}"
+
+
+def need_id(first_rule_text: str) -> str:
+    return f"n1-{digest(fold_unmarked(first_rule_text))}"
+
+
+def family_id(founding_ask: str) -> str:
+    return f"f1-{digest(fold_unmarked(founding_ask))}"
+
+
+def event_id(type_: EventType, subject: Json, cause: str) -> str:
+    return digest(type_, subject, cause)
+
+
+def run_id(now: datetime, salt: str) -> str:
+    """`YYYYMMDDTHHMMSSZ-xxxxxxxx`: the UTC second `now` and eight hex digits of `salt`."""
+    return f"{now:%Y%m%dT%H%M%SZ}-{salt[:8]}"
+
+
+# --- sessions ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One thing said, redacted. A user's turn is a `prompt`, a slash `command` or a `shell` escape."""
+
+    id: str
+    kind: Literal["prompt", "command", "shell", "answer"]
+    text: str
+    time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One conversation with an agent, normalised. Times are aware, in UTC.
+
+    `original_cwd` is where a worktree session was started from; `headless` marks a run without a person at the
+    keyboard (`claude -p`).
+    """
+
+    id: str
+    source: str
+    path: str
+    cwd: str | None
+    original_cwd: str | None = None
+    branch: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+    turns: tuple[Turn, ...] = ()
+    final: str = ""
+    tools: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    headless: bool = False
+
+    @property
+    def prompts(self) -> tuple[Turn, ...]:
+        return tuple(turn for turn in self.turns if turn.kind == "prompt")
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A piece that was not read, and why; `count` pieces of one path for one reason."""
+
+    path: str
+    reason: str
+    count: int = 1
+
+
+# --- tasks -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One machine-checkable criterion. `arg` is text, or a number of characters for `max_chars` and `min_chars`."""
+
+    __pydantic_config__ = RECORD
+    op: CheckOp
+    arg: str | int | None = None
+    role: CheckRole | None = None
+
+    @property
+    def is_shape(self) -> bool:
+        return self.role == "shape" or (self.role is None and self.op in SHAPE_OPS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examples:
+    """One answer that passes and one that fails, where known."""
+
+    __pydantic_config__ = RECORD
+    pass_: str | None = None
+    fail: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One thing a user asked for, with a way to check an answer."""
+
+    __pydantic_config__ = RECORD
+    id: str
+    ask: str
+    context: str = ""
+    needs: tuple[str, ...] = ()
+    family: str | None = None
+    split: Split | None = None
+    checks: tuple[Check, ...] = ()
+    rubric: str | None = None
+    reference: str | None = None
+    examples: Examples = Examples()
+    replay: ReplayMode = "text"
+    commit: str | None = None
+    branch: str | None = None
+    skills: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    origin: Origin = "mined"
+    external: bool = False
+    golden: bool = False
+    outcome: Outcome = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TasksFile:
+    __pydantic_config__ = RECORD
+    v: int
+    reviewed: bool
+    needs: dict[str, str] = field(default_factory=dict)
+    tasks: tuple[Task, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One wish behind several tasks, as one imperative rule text."""
+
+    id: str
+    text: str
+
+
+# --- documents and edits -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A file that may be taught, as it is at the base commit.
+
+    `path` is the repository path that is written (a link's target); `blob` is null and `text` a scaffold (possibly
+    empty) where the file does not exist yet.
+    """
+
+    path: str
+    kind: DocumentKind
+    text: str
+    blob: str | None
+    mode: str = "100644"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """The add, replace or delete of one learned line in the document `target`.
+
+    `anchor` is the rule that is replaced or deleted; `text` the rule that is added or put in its place.
+    """
+
+    op: EditOp
+    target: str
+    anchor: str | None = None
+    text: str | None = None
+    reason: str = ""
+    need: str | None = None
+
+    @property
+    def id(self) -> str:
+        return edit_id(self.op, self.target, self.anchor, self.text)
+
+    @property
+    def sentence(self) -> str:
+        """The rule this edit is about: what it writes, or for a delete what it removes."""
+        return self.text if self.text is not None else self.anchor or ""
+
+    @property
+    def rule(self) -> str:
+        return rule_id(self.sentence)
+
+
+# --- measurement -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """`hard` is 0 or 1, `soft` lies in [0, 1]; `notes` says why, without quoting secrets."""
+
+    hard: float
+    soft: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """One held-out task under the base and under the candidate; a missing measurement is None."""
+
+    task: str
+    family: str | None
+    need: str | None
+    base: Score | None
+    cand: Score | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceTask:
+    __pydantic_config__ = RECORD
+    task: str
+    family: str | None
+    need: str | None
+    part: Literal["primary", "guard"]
+    night: str
+    base: tuple[int | None, ...]
+    cand: tuple[int | None, ...]
+    soft: dict[Literal["base", "cand"], tuple[float | None, ...]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A trial's counts. Stored as canonical JSON and named by its SHA-256."""
+
+    __pydantic_config__ = RECORD
+    v: int
+    document: str
+    base_blob: str | None
+    edits: tuple[str, ...]
+    rule: Literal["strict", "evidence"]
+    settings: OpenMap
+    target: str
+    optimizer: str
+    judge: str
+    tasks: tuple[EvidenceTask, ...]
+    verdict: Verdict
+    numbers: OpenMap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """The edits for one need in one document, and what the gate found."""
+
+    document: Document
+    edits: tuple[Edit, ...]
+    verdict: Verdict
+    why: str
+    trial: str | None = None
+    pairs: tuple[Pair, ...] = ()
+    baseline: float | None = None
+    candidate: float | None = None
+    evidence: Evidence | None = None
+    families: tuple[str, ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        return self.verdict in ACCEPTED
+
+
+# --- the ledger --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One line of the ledger. `id` is a function of (type, subject, cause): the same thing seen twice is one event."""
+
+    __pydantic_config__ = RECORD
+    v: int
+    id: str
+    ts: str
+    type: EventType
+    run: str | None = None
+    simulated: bool = False
+    edit: str | None = None
+    rule: str | None = None
+    target: str | None = None
+    text: str | None = None
+    pr: str | None = None
+    actor: str | None = None
+    reason: str | None = None
+    data: OpenMap = field(default_factory=dict)

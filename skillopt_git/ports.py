@@ -1,0 +1,139 @@
+"""The seams: what the stages ask of the outside, and the events they tell a listener."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol, TypeAlias
+
+from skillopt_git.model import Score, Session, Skipped, Task, Verdict
+
+Role: TypeAlias = Literal["target", "optimizer"]
+Purpose: TypeAlias = Literal["rollout", "reflect", "judge"]
+FailureKind: TypeAlias = Literal[
+    "auth", "quota", "rate", "network", "timeout", "refused", "truncated", "empty", "schema", "budget", "process"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One question to a model.
+
+    `documents` are (path, text) pairs the model works under. `sample` is "" or "<trial>/<pair>": a gate rollout
+    always carries one, so that a cached answer never counts as new evidence.
+    """
+
+    role: Role
+    purpose: Purpose
+    ask: str
+    documents: tuple[tuple[str, str], ...] = ()
+    context: str = ""
+    tools: tuple[str, ...] = ()
+    max_tokens: int = 1024
+    sample: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """`tools` are the names of the tools that were called, in order."""
+
+    text: str
+    tools: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailed:
+    """A call that gave no answer: a value, never an empty string and never a zero."""
+
+    kind: FailureKind
+    message: str
+    retryable: bool = False
+
+
+class SessionSource(Protocol):
+    """Reads one agent's transcripts; writes nothing and follows no link out of its root."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def home(self) -> str: ...
+    def sessions(self, since: datetime | None) -> Iterable[Session | Skipped]: ...
+
+
+class Backend(Protocol):
+    """A model door. Results come in input order; a failed call is a value."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def deterministic(self) -> bool: ...
+    @property
+    def simulated(self) -> bool: ...
+    @property
+    def settings(self) -> Mapping[str, str | int | float | bool]: ...
+    def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]: ...
+
+
+class Judge(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def deterministic(self) -> bool: ...
+    def score(self, answers: Sequence[tuple[Task, Reply]]) -> Sequence[Score | CallFailed]: ...
+
+
+# --- events ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Harvested:
+    sessions: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    tasks: int
+    needs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    purpose: Purpose
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reflected:
+    document: str
+    need: str
+    edits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    document: str
+    rule: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    text: str
+
+
+LearningEvent: TypeAlias = Harvested | Mined | Called | Reflected | Gated | Noted
+Listener: TypeAlias = Callable[[LearningEvent], None]

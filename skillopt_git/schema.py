@@ -1,0 +1,55 @@
+"""Records and settings to and from JSON: the only module that knows pydantic.
+
+Every problem of an input is found at once and named by its place in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from skillopt_git.errors import ConfigError
+
+T = TypeVar("T")
+
+
+@cache
+def _adapter(type_: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(type_)
+
+
+def _place(loc: Iterable[int | str]) -> str:
+    text = ""
+    for part in loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def problems(type_: type[T], data: bytes) -> list[str]:
+    """What is wrong with `data` as a `type_`, one line a problem; empty if nothing is."""
+    try:
+        _adapter(type_).validate_json(data, strict=True)
+    except ValidationError as error:
+        return [
+            f"{_place(item['loc'])}: {item['msg']}" if item["loc"] else item["msg"]
+            for item in error.errors(include_url=False, include_input=False)
+        ]
+    return []
+
+
+def read(type_: type[T], data: bytes | str, *, where: str, hint: str = "") -> T:
+    """The value `data` (JSON) holds. Raises `ConfigError` with every problem listed."""
+    raw = data.encode() if isinstance(data, str) else data
+    found = problems(type_, raw)
+    if found:
+        raise ConfigError(f"{where} is not valid:\n" + "\n".join(f"  {line}" for line in found), hint)
+    value: T = _adapter(type_).validate_json(raw, strict=True)
+    return value
+
+
+def dump(value: object) -> Any:
+    """`value` as plain JSON data, in the spelling of the records."""
+    return _adapter(type(value)).dump_python(value, mode="json", by_alias=True)
