@@ -5,7 +5,7 @@ Every problem of an input is found at once and named by its place in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 @cache
-def _adapter(type_: Any) -> TypeAdapter[Any]:
+def _adapter(type_: Hashable) -> TypeAdapter[Any]:
     return TypeAdapter(type_)
 
 

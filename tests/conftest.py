@@ -1,0 +1,51 @@
+"""Every test runs in a private home, with git's own settings fixed and no way to another machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers import Repository
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@pytest.fixture(autouse=True)
+def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh HOME; no `GIT_*`, `SKILLOPT_*` or agent variable of the machine reaches a test."""
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name.startswith(("GIT_", "SKILLOPT_", "CLAUDE", "CODEX", "COPILOT", "ANTHROPIC", "XDG_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("TZ", "UTC")
+    (home / ".gitconfig").write_text(
+        "[user]\n\tname = Alice Example\n\temail = alice@example.invalid\n[init]\n\tdefaultBranch = main\n"
+    )
+    return home
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connecting anywhere but to loopback fails the test."""
+    connect: Callable[..., Any] = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> Any:
+        if self.family != socket.AF_UNIX and address[0] not in LOOPBACK:
+            pytest.fail(f"a test tried to reach {address}")
+        return connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    """A real repository on `main` with one commit (`README.md`)."""
+    return Repository.create(tmp_path / "acme-api", {"README.md": "# acme-api\n"})

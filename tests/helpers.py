@@ -1,0 +1,42 @@
+"""Small builders: real repositories, and nouns that show only what matters to a test."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A real git repository driven by the git command, as a person would."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path, files: Mapping[str, str | bytes]) -> Repository:
+        path.mkdir(parents=True)
+        made = cls(path)
+        made.git("init", "--quiet", "--initial-branch=main")
+        if files:
+            made.commit("Start", files)
+        return made
+
+    def git(self, *args: str, check: bool = True, input_: bytes | None = None) -> str:
+        done = subprocess.run(["git", *args], cwd=self.path, input=input_, capture_output=True, check=False)
+        if check and done.returncode:
+            raise AssertionError(f"git {' '.join(args)} failed:\n{done.stderr.decode()}")
+        return done.stdout.decode()
+
+    def write(self, files: Mapping[str, str | bytes]) -> None:
+        for name, content in files.items():
+            target = self.path / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def commit(self, message: str, files: Mapping[str, str | bytes]) -> str:
+        self.write(files)
+        self.git("add", "--all", "--force")
+        self.git("commit", "--quiet", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD").strip()
