@@ -5,8 +5,7 @@ Every problem of an input is found at once and named by its place in it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from functools import cache
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -16,9 +15,14 @@ from skillopt_git.errors import ConfigError
 T = TypeVar("T")
 
 
-@cache
-def _adapter(type_: Hashable) -> TypeAdapter[Any]:
-    return TypeAdapter(type_)
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
+
+
+def _adapter(type_: Any) -> TypeAdapter[Any]:
+    """Built once a type: building is the slow part."""
+    if type_ not in _ADAPTERS:
+        _ADAPTERS[type_] = TypeAdapter(type_)
+    return _ADAPTERS[type_]
 
 
 def _place(loc: Iterable[int | str]) -> str:
