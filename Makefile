@@ -1,0 +1,55 @@
+# Needs git, make and Python 3.11 or newer. Another interpreter: make PYTHON=python3.12 demo
+# Paths are relative, so that a clone may lie anywhere; tools run as modules, so that it may also be moved.
+PYTHON ?= python3
+RUN := .venv/bin/python -m
+READY := .venv/.ready
+
+.PHONY: help demo test e2e bench docs build clean
+
+help:
+	@echo "make demo    watch a simulated night in a throwaway repository"
+	@echo "make test    format, lint, types, tests with branch coverage"
+	@echo "make e2e     the tests that need more than this checkout"
+	@echo "make bench   every benchmark"
+	@echo "make docs    write the generated pages anew"
+	@echo "make build   wheel and sdist in dist/"
+	@echo "make clean   remove what the other commands made"
+
+demo: $(READY)
+	@$(RUN) skillopt_git demo
+
+test: $(READY)
+	$(RUN) ruff format --check
+	$(RUN) ruff check
+	$(RUN) mypy
+	$(RUN) pytest -n auto --cov --cov-report=term-missing
+
+e2e: $(READY)
+	@$(RUN) pytest -m e2e; code=$$?; \
+	if [ $$code -eq 5 ]; then echo "There are no such tests."; else exit $$code; fi
+
+bench: $(READY)
+	@for file in benchmarks/[!_]*.py; do echo "== $$file"; .venv/bin/python "$$file" || exit 1; done
+
+docs: $(READY)
+	.venv/bin/python docs/generate.py
+
+build: $(READY)
+	rm -rf dist
+	$(RUN) build
+
+clean:
+	rm -rf .venv dist build .demo .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A working environment is brought up to date, a broken one is made anew.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed, but '$(PYTHON)' is not. Name another one: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' || { \
+		echo "'$(PYTHON)' cannot make virtual environments; on Debian and Ubuntu install python3-venv." >&2; exit 1; }
+	@.venv/bin/python -c 'import pip' 2>/dev/null || $(PYTHON) -m venv --clear .venv
+	@echo "Setting up .venv (once) ..."
+	@$(RUN) pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(RUN) pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $(READY)

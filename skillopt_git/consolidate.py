@@ -1,0 +1,283 @@
+"""One need, one document: what to write (reflection), and whether it helps (the trial)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from skillopt_git import edits, gate, guard, render
+from skillopt_git.config import Gate
+from skillopt_git.errors import ConfigError
+from skillopt_git.model import (
+    RECORD,
+    RECORD_VERSION,
+    Candidate,
+    Document,
+    Edit,
+    EditOp,
+    Evidence,
+    EvidenceTask,
+    Need,
+    OpenMap,
+    Pair,
+    Score,
+    Task,
+    digest,
+)
+from skillopt_git.ports import Backend, CallFailed, Judge, Listener, Reflected, Reply, Request
+from skillopt_git.replay import Documents, Rollout, replay
+from skillopt_git.schema import read
+
+SHOWN_TASKS = 5  # failing tasks shown to the optimizer
+SHOWN_TEXT = 1_500  # characters of each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What measuring needs: the models, the rules of the gate, and who listens."""
+
+    target: Backend
+    optimizer: Backend
+    judge: Judge
+    gate: Gate
+    night: str
+    preferences: str
+    notify: Listener
+
+    @property
+    def deterministic(self) -> bool:
+        return self.target.deterministic and self.judge.deterministic
+
+    @property
+    def settings(self) -> OpenMap:
+        chosen = self.gate
+        return {
+            "mode": chosen.mode,
+            "metric": chosen.metric,
+            "mixed_weight": chosen.mixed_weight,
+            "no_regression": chosen.no_regression,
+            "backend": self.target.name,
+            **dict(self.target.settings),
+        }
+
+
+# --- reflection --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Proposed:
+    __pydantic_config__ = RECORD
+    op: EditOp = "add"
+    text: str | None = None
+    anchor: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    __pydantic_config__ = RECORD
+    edits: tuple[_Proposed, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reflection:
+    """The edits proposed for a need, or why there are none; `reply` is the optimizer's answer as it came."""
+
+    need: Need
+    edits: tuple[Edit, ...] = ()
+    failure: CallFailed | None = None
+    reply: str = ""
+
+
+def reflect(need: Need, failing: Sequence[Rollout], document: Document, *, bench: Bench) -> Reflection:
+    """Ask for edits, once more and firmer when the answer is not what was asked for. Only training tasks are shown."""
+    heard = ""
+    for firmer in (False, True):
+        ask = _question(need, failing, document, bench.preferences, firmer=firmer)
+        (reply,) = bench.optimizer.complete([Request(role="optimizer", purpose="reflect", ask=ask)])
+        if isinstance(reply, CallFailed):
+            return Reflection(need=need, failure=reply)
+        heard = reply.text
+        found = _parsed(reply, need, document)
+        if found is not None:
+            bench.notify(Reflected(document.path, need.id, len(found)))
+            return Reflection(need=need, edits=found, reply=heard)
+    failure = CallFailed("schema", "the optimizer's answer is not the JSON it was asked for")
+    return Reflection(need=need, failure=failure, reply=heard)
+
+
+def _question(need: Need, failing: Sequence[Rollout], document: Document, preferences: str, *, firmer: bool) -> str:
+    shown = failing[:SHOWN_TASKS]
+    untrusted = [need.text, document.text, *(item.task.ask for item in shown)]
+    notes = ["; ".join(item.score.notes) if item.score else "" for item in shown]
+    nonce = _nonce([*untrusted, *notes])
+    return render.prompt(
+        "reflect",
+        path=document.path,
+        wish=guard.fence(need.text, nonce),
+        tasks=[
+            {"ask": guard.fence(item.task.ask[:SHOWN_TEXT], nonce), "failed": guard.fence(note, nonce) if note else ""}
+            for item, note in zip(shown, notes, strict=True)
+        ],
+        document=guard.fence(document.text, nonce),
+        preferences=preferences,
+        firmer=firmer,
+    )
+
+
+def _nonce(texts: Iterable[str]) -> str:
+    """A fence no text holds. A hash of the texts, so that the same question is the same request."""
+    every = "\n".join(texts)
+    nonce = digest(every)
+    while nonce in every:
+        nonce = digest(nonce, every)
+    return nonce
+
+
+def _parsed(reply: Reply, need: Need, document: Document) -> tuple[Edit, ...] | None:
+    start, end = reply.text.find("{"), reply.text.rfind("}")
+    if start < 0 or end < start:
+        return None
+    try:
+        answer = read(_Answer, reply.text[start : end + 1], where="the answer")
+    except ConfigError:
+        return None
+    return tuple(
+        Edit(
+            op=item.op,
+            target=document.path,
+            anchor=item.anchor if item.op != "add" else None,
+            text=guard.one_line(item.text) if item.text is not None and item.op != "delete" else None,
+            reason=item.reason,
+            need=need.id,
+        )
+        for item in answer.edits
+    )
+
+
+def judge_question(task: Task, reply: Reply) -> str:
+    """What the optimizer is asked when it judges an answer by a rubric."""
+    rubric = task.rubric or ""
+    nonce = _nonce([task.ask, rubric, reply.text])
+    parts = {"ask": task.ask, "rubric": rubric, "answer": reply.text}
+    return render.prompt("judge", **{name: guard.fence(text, nonce) for name, text in parts.items()})
+
+
+# --- the trial ---------------------------------------------------------------------------------------------------
+
+
+def lint(edit: Edit) -> str | None:
+    """Why the rule linter refuses this edit; None when it does not."""
+    gained = guard.gained(edit.anchor or "", edit.text or "")
+    return f"the rule would gain a capability: {', '.join(sorted(gained))}" if gained else None
+
+
+def under(documents: Documents, document: Document, text: str) -> Documents:
+    """`documents` with `document` saying `text`."""
+    kept = tuple(item for item in documents if item[0] != document.path)
+    return tuple(sorted((*kept, (document.path, text))))
+
+
+def trial(
+    edit: Edit, document: Document, documents: Documents, held_out: Sequence[Task], *, bench: Bench, ended: int
+) -> Candidate:
+    """The edit's paired rollouts on the held-out tasks, and the gate's verdict. `ended` counts its earlier trials."""
+    applied = edits.apply(document.text, [edit])
+    primary = tuple(task for task in held_out if edit.need in task.needs)
+    candidate = Candidate(document=document, edits=(edit,), verdict="unverified", why="", families=_families(primary))
+    if bench.gate.mode == "off":
+        return replace(candidate, verdict="ungated", why="the gate is off: nothing was measured")
+    if not primary:
+        return replace(candidate, why="no held-out task needs this rule yet")
+    name = trial_id(edit, document, bench, ended)
+    pairs = _pairs(name, edit.need, held_out, documents, under(documents, document, applied.text), bench)
+    decision = gate.strict(pairs, gate=bench.gate, deterministic=bench.deterministic)
+    measured = replace(
+        candidate,
+        verdict=decision.verdict,
+        why=decision.why,
+        trial=name,
+        pairs=pairs,
+        baseline=decision.baseline,
+        candidate=decision.candidate,
+    )
+    return replace(measured, evidence=_evidence(measured, edit, bench))
+
+
+def subject(edit: Edit, document: Document, bench: Bench) -> str:
+    """What stays the same over a trial; a change of any part starts a new one."""
+    return digest([edit.id], document.path, document.blob, bench.target.model, bench.judge.name, bench.settings)
+
+
+def trial_id(edit: Edit, document: Document, bench: Bench, ended: int) -> str:
+    return f"x1-{digest(subject(edit, document, bench), ended)}"
+
+
+def _families(tasks: Iterable[Task]) -> tuple[str, ...]:
+    return tuple(sorted({task.family for task in tasks if task.family is not None}))
+
+
+def _pairs(
+    name: str, need: str | None, tasks: Sequence[Task], base: Documents, cand: Documents, bench: Bench
+) -> tuple[Pair, ...]:
+    arms = [
+        replay(
+            tasks,
+            documents,
+            target=bench.target,
+            judge=bench.judge,
+            sample=lambda _: f"{name}/1",  # one pair a task: a strict trial ends with its night
+            notify=bench.notify,
+        )
+        for documents in (base, cand)
+    ]
+    return tuple(
+        Pair(
+            task=before.task.id,
+            family=before.task.family,
+            need=need if need in before.task.needs else next(iter(before.task.needs), None),
+            base=before.score,
+            cand=after.score,
+        )
+        for before, after in zip(*arms, strict=True)
+    )
+
+
+def _evidence(candidate: Candidate, edit: Edit, bench: Bench) -> Evidence:
+    return Evidence(
+        v=RECORD_VERSION,
+        document=candidate.document.path,
+        base_blob=candidate.document.blob,
+        edits=(edit.id,),
+        rule="strict",
+        settings=bench.settings,
+        target=bench.target.model,
+        optimizer=bench.optimizer.model,
+        judge=bench.judge.name,
+        tasks=tuple(_evidence_task(pair, edit, bench.night) for pair in candidate.pairs),
+        verdict=candidate.verdict,
+        numbers={"baseline": candidate.baseline, "candidate": candidate.candidate, "tasks": len(candidate.pairs)},
+    )
+
+
+def _evidence_task(pair: Pair, edit: Edit, night: str) -> EvidenceTask:
+    part: Literal["primary", "guard"] = "primary" if pair.need == edit.need else "guard"
+    return EvidenceTask(
+        task=pair.task,
+        family=pair.family,
+        need=pair.need,
+        part=part,
+        night=night,
+        base=(_hard(pair.base),),
+        cand=(_hard(pair.cand),),
+        soft={"base": (_soft(pair.base),), "cand": (_soft(pair.cand),)},
+    )
+
+
+def _hard(score: Score | None) -> int | None:
+    return None if score is None else int(score.hard)
+
+
+def _soft(score: Score | None) -> float | None:
+    return None if score is None else score.soft

@@ -1,0 +1,166 @@
+"""A night's learning, from sessions to verdicts: the file to read first.
+
+    harvest -> mine -> replay -> consolidate (reflect, edit) -> gate
+
+Computes and decides; writes nothing. What is read comes in as `Inputs`, what is to be recorded goes out as `Learned`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Literal
+
+from skillopt_git.bank import Bank, admit, merge
+from skillopt_git.config import Config
+from skillopt_git.harvest import Harvest, Scope, harvest
+from skillopt_git.judges import judgeable
+from skillopt_git.mine import mine, recurring, sessions_of
+from skillopt_git.model import Document, Need, Reason, Task, TasksFile
+from skillopt_git.night import Known, Learned, Models, Night, Teachable
+from skillopt_git.ports import Harvested, Listener, Mined, SessionSource
+from skillopt_git.recall import History
+
+ModelDoor = Callable[[Sequence[Task], Mapping[str, str]], Models]  # the tasks and needs known tonight
+FILTER_WORDS = 2  # words of a skill that a task must share to count as that skill's
+FILTER_REACH = 3  # times mine.max_tasks that are looked at when filtering
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Which sessions are read, and through what."""
+
+    sources: tuple[SessionSource, ...]
+    scope: Scope
+    since: Callable[[SessionSource], datetime | None]
+    redact: Callable[[str], str]
+    headless: Literal["keep", "skip"]
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What a night starts from. `reading` is None when no sessions are to be looked for."""
+
+    reading: Reading | None
+    bank: Bank
+    files: tuple[TasksFile, ...]
+    teachable: Teachable
+    history: History
+    night: str
+
+
+def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, notify: Listener) -> Learned:
+    """One night: read, mine, replay, reflect, try and decide, the skill first and then the memory."""
+    known = gather(inputs, config=config, now=now, notify=notify)
+    models = door(known.tasks, known.needs)
+    needs = recurring(known.needs, known.tasks, min_sessions=config.mine.min_sessions)
+    tasks, notes = usable(known, models, config, inputs.teachable.skill)
+    learned = Learned(
+        reason="nothing_recurred", known=known, models=models, waiting=_waiting(known, needs), notes=notes
+    )
+    early = _nothing_to_learn(known, needs)
+    if early is not None:
+        return replace(learned, reason=early)
+    night = Night(inputs.teachable, inputs.history, inputs.night, known, config, models, tasks, notify)
+    return night.learned(learned, needs)
+
+
+def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener) -> Known:
+    """The sessions read, and every task known tonight with its family and split."""
+    read = _read(inputs.reading, now, notify)
+    mined = mine(read.sessions if read else (), needs=_needs(inputs), turns=inputs.bank.turns)
+    private = merge(inputs.bank, mined)
+    mine_ids = {task.id for task in private.tasks}
+    shared = tuple(task for file in inputs.files for task in file.tasks if task.id not in mine_ids)
+    every = replace(private, tasks=(*private.tasks, *shared), needs={**private.needs, **_needs(inputs)})
+    admitted = admit(every, families=inputs.history.families, mine=config.mine)
+    own = tuple(task for task in admitted.bank.tasks if task.id in mine_ids)
+    used = {need for task in own for need in task.needs}
+    needs = dict(admitted.bank.needs)
+    notify(Mined(len(admitted.bank.tasks), len(needs)))
+    return Known(
+        harvest=read,
+        bank=replace(private, tasks=own, needs={need: text for need, text in needs.items() if need in used}),
+        families=admitted.families,
+        tasks=admitted.bank.tasks,
+        needs=needs,
+    )
+
+
+def _needs(inputs: Inputs) -> dict[str, str]:
+    """Every known need. What people reviewed words it before what was mined."""
+    return {**inputs.bank.needs, **{need: text for file in inputs.files for need, text in file.needs.items()}}
+
+
+def _read(reading: Reading | None, now: datetime, notify: Listener) -> Harvest | None:
+    if reading is None:
+        return None
+    read = harvest(
+        reading.sources,
+        scope=reading.scope,
+        since=reading.since,
+        now=now,
+        redact=reading.redact,
+        headless=reading.headless,
+        limit=reading.limit,
+    )
+    notify(Harvested(len(read.sessions), sum(item.count for item in read.skipped)))
+    return read
+
+
+def _nothing_to_learn(known: Known, needs: Sequence[Need]) -> Reason | None:
+    if not known.tasks:
+        return "no_sessions" if known.harvest is not None and not known.harvest.sessions else "no_tasks"
+    return None if needs else "nothing_recurred"
+
+
+def usable(
+    known: Known, models: Models, config: Config, skill: Document | None
+) -> tuple[tuple[Task, ...], tuple[str, ...]]:
+    """The tasks to replay, those of the most frequent needs first, and notes on those left out."""
+    often = {need: len(sessions_of(need, known.tasks)) for need in known.needs}
+    apart = sum(task.split is None for task in known.tasks)
+    unjudged = sum(not judgeable(task) for task in known.tasks)
+    fit = [task for task in known.tasks if judgeable(task) and task.id not in models.skipped and task.split]
+    fit.sort(key=lambda task: -max((often.get(need, 0) for need in task.needs), default=0))
+    cap = config.mine.max_tasks
+    chosen = fit
+    if config.mine.target_task_filter and skill is not None:
+        chosen = [task for task in fit[: FILTER_REACH * cap] if _of_skill(task, skill)]
+    notes = [
+        *(
+            _counted(list(models.skipped.values()).count(why), f"left out: {why}")
+            for why in set(models.skipped.values())
+        ),
+        _counted(apart, "sit out: near copies of asks that are trained on and held out"),
+        _counted(unjudged, "left out: nothing to check an answer by"),
+        _counted(len(fit) - len(chosen), "left out: not about the target skill"),
+        _counted(len(chosen) - cap, "over mine.max_tasks, not replayed"),
+    ]
+    return tuple(chosen[:cap]), tuple(sorted(note for note in notes if note))
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} task{'s' if count != 1 else ''} {what}" if count > 0 else ""
+
+
+def _of_skill(task: Task, skill: Document) -> bool:
+    """Whether the task used the skill or shares its words."""
+    name = PurePosixPath(skill.path).parent.name
+    if any(used == name or used.endswith(f":{name}") for used in task.skills):
+        return True
+    return len(_words(task.ask) & _words(skill.text)) >= FILTER_WORDS
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W\d_]{4,}", text.casefold()))
+
+
+def _waiting(known: Known, recurrent: Sequence[Need]) -> tuple[tuple[Need, int], ...]:
+    often = {need.id for need in recurrent}
+    counted = ((Need(need, text), len(sessions_of(need, known.tasks))) for need, text in sorted(known.needs.items()))
+    return tuple((need, count) for need, count in counted if need.id not in often and count)

@@ -1,0 +1,94 @@
+"""Commits as they are read back, how they lie to each other, and trial merges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from skillopt_git.gitrepo import GitRepo, Identity
+
+_TRAILERS = "%(trailers:only=true,unfold=true,separator=%x1f,key_value_separator=%x1e)"
+_FIELDS = ("%H", "%T", "%P", "%an", "%ae", "%cn", "%ce", "%ct", _TRAILERS, "%B")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """`time` is the committer's, in UTC; `message` ends as it was written."""
+
+    sha: str
+    tree: str
+    parents: tuple[str, ...]
+    author: Identity
+    committer: Identity
+    time: datetime
+    message: str
+    trailers: tuple[tuple[str, str], ...]
+
+    def trailer(self, name: str) -> str | None:
+        """The last value of the trailer `name`."""
+        return dict(self.trailers).get(name)
+
+
+def log(
+    repo: GitRepo, include: str, exclude: str | None = None, *, first_parent: bool = False, paths: Sequence[str] = ()
+) -> tuple[Commit, ...]:
+    """The commits of `include` that `exclude` does not have, oldest first; with `paths`, those that touch them."""
+    options = ["--topo-order", "--reverse", *(["--first-parent"] if first_parent else [])]
+    # Only a resolved id may follow `^`: a revision may hold words of its own.
+    revs = [include, *([f"^{_commit_id(repo, exclude)}"] if exclude else [])]
+    return _commits(repo, *options, "--end-of-options", *revs, "--", *paths)
+
+
+def show(repo: GitRepo, rev: str) -> Commit:
+    return _commits(repo, "--max-count=1", "--end-of-options", rev, "--")[0]
+
+
+def is_ancestor(repo: GitRepo, ancestor: str, descendant: str) -> bool:
+    done = repo.attempt("merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant)
+    if done.code > 1:
+        raise done.error
+    return done.code == 0
+
+
+def merge_base(repo: GitRepo, one: str, other: str) -> str | None:
+    """The commit both descend from; None where they share none."""
+    done = repo.attempt("merge-base", "--end-of-options", one, other)
+    if done.code > 1:
+        raise done.error
+    return done.text or None
+
+
+def merge_tree(repo: GitRepo, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+    """The tree of a trial merge, and the paths in conflict. Touches nothing."""
+    options = ("--write-tree", "-z", "--name-only", "--no-messages", "--end-of-options")
+    done = repo.attempt("merge-tree", *options, ours, theirs)
+    if done.code > 1:
+        raise done.error
+    tree, *conflicts = done.fields
+    return tree, tuple(conflicts)
+
+
+def _commit_id(repo: GitRepo, rev: str) -> str:
+    return repo.resolve(rev) or show(repo, rev).sha
+
+
+def _commits(repo: GitRepo, *args: str) -> tuple[Commit, ...]:
+    template = "".join(f"{field}%x00" for field in _FIELDS)
+    fields = repo.run("rev-list", "--no-commit-header", f"--format={template}", *args).fields
+    return tuple(_commit(fields[at : at + len(_FIELDS)]) for at in range(0, len(fields), len(_FIELDS)))
+
+
+def _commit(fields: Sequence[str]) -> Commit:
+    sha, tree, parents, author, author_mail, committer, committer_mail, seconds, trailers, message = fields
+    pairs = (line.partition("\x1e") for line in trailers.split("\x1f") if line)
+    return Commit(
+        sha=sha.lstrip("\n"),  # the line feed that ended the commit before
+        tree=tree,
+        parents=tuple(parents.split()),
+        author=Identity(author, author_mail),
+        committer=Identity(committer, committer_mail),
+        time=datetime.fromtimestamp(int(seconds), UTC),
+        message=message,
+        trailers=tuple((name, value) for name, _, value in pairs),
+    )

@@ -1,0 +1,268 @@
+"""The append-only log in a ref: `events/<YYYY>/<MM>.jsonl` and `evidence/<sha256>.json`.
+
+Nothing that was written is ever changed or dropped, not even a damaged line. Two ledgers meet by union, so that the
+order in which they meet does not matter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TypeVar
+
+from skillopt_git import schema
+from skillopt_git.errors import ConfigError, GitError, RefMoved
+from skillopt_git.gitrepo import GitRepo, Identity
+from skillopt_git.history import is_ancestor
+from skillopt_git.model import RECORD_VERSION, Event, Evidence, Json, canonical_json
+from skillopt_git.redact import refuse_secrets
+
+MOST_TRIES = 10
+
+T = TypeVar("T")
+
+_FILE = "100644"
+_EVENTS, _EVIDENCE = "events/", "evidence/"
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a ledger commit says: each event once, in the order of the files; `damaged` counts unreadable lines."""
+
+    events: tuple[Event, ...] = ()
+    damaged: int = 0
+
+
+def event_line(event: Event) -> bytes:
+    """The event as it is stored: canonical JSON, what is null left out."""
+    record = {name: value for name, value in schema.dump(event).items() if value is not None}
+    return canonical_json(record).encode() + b"\n"
+
+
+def evidence_bytes(evidence: Evidence) -> bytes:
+    return canonical_json(schema.dump(evidence)).encode() + b"\n"
+
+
+def evidence_name(evidence: Evidence) -> str:
+    """The SHA-256 of exactly the bytes that are stored."""
+    return sha256(evidence_bytes(evidence)).hexdigest()
+
+
+def unique(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Each id once, where it came first. Of two spellings of one id the smaller line stands, whoever wrote it."""
+    found: dict[str, Event] = {}
+    for event in events:
+        found[event.id] = min(found.get(event.id, event), event, key=event_line)
+    return tuple(found.values())
+
+
+def union(ours: bytes, theirs: bytes) -> bytes:
+    """All lines of both files, each once: ours as they are, then what only they have."""
+    known = set(ours.splitlines())
+    new = dict.fromkeys(line for line in theirs.splitlines() if line not in known)
+    return _ended(ours) + b"".join(line + b"\n" for line in new)
+
+
+class Ledger:
+    """The ledger of `repo` at `ref`. `author` signs its commits."""
+
+    def __init__(self, repo: GitRepo, ref: str, author: Identity) -> None:
+        if not ref.startswith("refs/"):
+            raise ConfigError(
+                f"propose.ledger_ref must be a full ref name, not '{ref}'", "such as refs/skillopt/ledger"
+            )
+        self._repo = repo
+        self._ref = ref
+        self._author = author
+        self._contents: dict[str, Contents] = {}  # by commit, so never stale
+
+    def events(self) -> tuple[Event, ...]:
+        return self.contents().events
+
+    def contents(self) -> Contents:
+        """Raises `ConfigError` for a record of a newer tool, or one with fields that nobody has defined."""
+        head = self._repo.ref(self._ref)
+        return self._at(head) if head else Contents()
+
+    def evidence(self, name: str) -> Evidence | None:
+        """The evidence of that SHA-256; None where the ledger has none. Raises `GitError` if it was tampered with."""
+        head = self._repo.ref(self._ref)
+        data = self._repo.read(head, _evidence_path(name)) if head else None
+        if data is None:
+            return None
+        if sha256(data).hexdigest() != name:
+            raise GitError(f"evidence {name} is not what its name says", f"somebody changed it in {self._ref}")
+        _refuse_newer(json.loads(data), name)
+        return schema.read(Evidence, data, where=f"evidence {name}")
+
+    def append(
+        self, events: Sequence[Event], evidence: Sequence[Evidence] = (), *, when: datetime, message: str
+    ) -> tuple[Event, ...]:
+        """Records what is not yet there, and returns the events that were not. Nothing new: no commit.
+
+        Raises `SafetyError` before anything is written if a secret is among it.
+        """
+        refuse_secrets(dict(_texts(events, evidence)))
+        files = {_evidence_path(evidence_name(item)): evidence_bytes(item) for item in evidence}
+
+        def attempt(head: str | None) -> tuple[Event, ...]:
+            known = {event.id for event in self._at(head).events} if head else set()
+            new = tuple(event for event in unique(events) if event.id not in known)
+            changes = self._appended(head, new) | self._absent(head, files)
+            if changes:
+                self._move(head, changes, message, when)
+            return new
+
+        return self._retried(attempt)
+
+    def merge(self, other: str, *, when: datetime, message: str) -> str:
+        """Joins the ledger commit `other` into this ledger, and returns where it then is."""
+        self._at(other)  # refuses what this version cannot read before it becomes ours
+
+        def attempt(head: str | None) -> str:
+            if head and is_ancestor(self._repo, other, head):
+                return head
+            if head is None or is_ancestor(self._repo, head, other):
+                self._repo.update_ref(self._ref, other, head, message)
+                return other
+            return self._move(head, self._united(head, other), message, when, (other,))
+
+        return self._retried(attempt)
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def _at(self, commit: str) -> Contents:
+        if commit not in self._contents:
+            self._contents[commit] = self._read(commit)
+        return self._contents[commit]
+
+    def _read(self, commit: str) -> Contents:
+        events: list[Event] = []
+        damaged = 0
+        for entry in self._repo.paths(commit, _EVENTS):
+            for number, line in enumerate(self._repo.blob(entry.sha).splitlines(), start=1):
+                record = _record(line)
+                if record is None:
+                    damaged += 1
+                else:
+                    where = f"{self._ref}:{entry.path}, line {number},"
+                    _refuse_newer(record, where)
+                    events.append(schema.read(Event, line, where=where))
+        return Contents(unique(events), damaged)
+
+    # --- writing -------------------------------------------------------------------------------------------------
+
+    def _appended(self, head: str | None, events: Sequence[Event]) -> dict[str, tuple[str, str]]:
+        lines: dict[str, bytes] = {}
+        for event in events:
+            path = _events_path(event)
+            lines[path] = lines.get(path, b"") + event_line(event)
+        return {path: self._file(_ended(self._present(head, path)) + new) for path, new in lines.items()}
+
+    def _absent(self, head: str | None, files: Mapping[str, bytes]) -> dict[str, tuple[str, str]]:
+        known = {entry.path for entry in self._repo.paths(head, _EVIDENCE)} if head and files else set()
+        return {path: self._file(data) for path, data in files.items() if path not in known}
+
+    def _united(self, ours: str, theirs: str) -> dict[str, tuple[str, str]]:
+        """What must change in `ours` so that it also holds all of `theirs`."""
+        mine = {entry.path: entry.sha for entry in self._repo.paths(ours)}
+        changes = {}
+        for entry in self._repo.paths(theirs):
+            if entry.path not in mine:
+                changes[entry.path] = (_FILE, entry.sha)
+            elif entry.sha != mine[entry.path]:
+                data = _joined(entry.path, self._repo.blob(mine[entry.path]), self._repo.blob(entry.sha))
+                changes[entry.path] = self._file(data)
+        return changes
+
+    def _present(self, head: str | None, path: str) -> bytes:
+        return (self._repo.read(head, path) or b"") if head else b""
+
+    def _file(self, data: bytes) -> tuple[str, str]:
+        return _FILE, self._repo.write_blob(data)
+
+    def _move(
+        self,
+        head: str | None,
+        changes: Mapping[str, tuple[str, str]],
+        message: str,
+        when: datetime,
+        parents: Sequence[str] = (),
+    ) -> str:
+        commit = self._repo.commit(
+            parent=head, changes=changes, message=message, author=self._author, when=when, parents=parents
+        )
+        self._repo.update_ref(self._ref, commit, head, message)
+        return commit
+
+    def _retried(self, attempt: Callable[[str | None], T]) -> T:
+        """Each try starts from where the ref is then: who lost the race appends to what won it."""
+        for _ in range(MOST_TRIES - 1):
+            try:
+                return attempt(self._repo.ref(self._ref))
+            except RefMoved:
+                continue
+        return attempt(self._repo.ref(self._ref))
+
+
+def _record(line: bytes) -> dict[str, Json] | None:
+    """The JSON object a line holds; None if it was damaged."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _refuse_newer(record: Mapping[str, Json], where: str) -> None:
+    version = record.get("v")
+    if isinstance(version, int) and version > RECORD_VERSION:
+        raise ConfigError(f"{where} was written by a newer tool (v {version})", "update skillopt-git")
+
+
+def _ended(data: bytes) -> bytes:
+    """A last line that was cut off gets its end, so that the next one is not lost with it."""
+    return data if not data or data.endswith(b"\n") else data + b"\n"
+
+
+def _joined(path: str, ours: bytes, theirs: bytes) -> bytes:
+    if path.startswith(_EVENTS):
+        return union(ours, theirs)
+    sound = path == _evidence_path(sha256(theirs).hexdigest())
+    return theirs if sound else ours
+
+
+def _events_path(event: Event) -> str:
+    try:
+        moment = datetime.fromisoformat(event.ts).astimezone(UTC)
+    except ValueError as error:
+        raise ConfigError(f"event {event.id} has no time: '{event.ts}'") from error
+    return f"{_EVENTS}{moment:%Y/%m}.jsonl"
+
+
+def _evidence_path(name: str) -> str:
+    return f"{_EVIDENCE}{name}.json"
+
+
+def _texts(events: Sequence[Event], evidence: Sequence[Evidence]) -> Iterator[tuple[str, str]]:
+    """What would be published, by its place: each text as a reader sees it, and each record as it is written."""
+    records: list[tuple[str, Event | Evidence]] = [(f"event {event.id}", event) for event in events]
+    records += [(f"evidence {evidence_name(item)}", item) for item in evidence]
+    for place, record in records:
+        plain = schema.dump(record)
+        yield place, canonical_json(plain)
+        yield from _strings(plain, place)
+
+
+def _strings(value: Json, place: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _strings(inner, f"{place}.{key}")
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from _strings(inner, f"{place}[{at}]")

@@ -1,0 +1,346 @@
+"""The running account of one night: what was tried in which document, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from skillopt_git import consolidate, edits, gate
+from skillopt_git.bank import Bank
+from skillopt_git.config import Config
+from skillopt_git.consolidate import Bench, Reflection
+from skillopt_git.errors import BackendError, ConfigError
+from skillopt_git.harvest import Harvest
+from skillopt_git.mine import sessions_of
+from skillopt_git.model import Candidate, Document, Edit, Need, Reason, Split, Task
+from skillopt_git.ports import Backend, CallFailed, Gated, Judge, Listener
+from skillopt_git.recall import Family, History, held_back
+from skillopt_git.replay import Documents, Rollout, replay, unsampled
+from skillopt_git.wishes import everywhere
+
+DEAD = frozenset({"auth", "quota", "process", "network", "rate", "timeout"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """The two model roles, the judge, and the tasks they cannot take on (task id to reason)."""
+
+    target: Backend
+    optimizer: Backend
+    judge: Judge
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teachable:
+    """The documents that may be taught tonight. `general_to_memory`: wishes about every task go to the memory first."""
+
+    skill: Document | None
+    memory: Document | None
+    general_to_memory: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known tonight before anything is replayed. `harvest` is None when no sessions were looked for."""
+
+    harvest: Harvest | None
+    bank: Bank  # what of it is private to this machine
+    families: tuple[Family, ...]  # those no ledger holds yet
+    tasks: tuple[Task, ...]
+    needs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What a night found. A mean that was not measured is None."""
+
+    reason: Reason
+    known: Known
+    models: Models
+    replayed: tuple[Task, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    unmatched: tuple[tuple[Edit, str], ...] = ()
+    suppressed: tuple[tuple[Edit, str], ...] = ()
+    linted: tuple[tuple[Edit, str], ...] = ()
+    waiting: tuple[tuple[Need, int], ...] = ()  # needs not yet seen often enough, and in how many sessions
+    reflections: tuple[Reflection, ...] = ()
+    rollouts: tuple[Rollout, ...] = ()
+    failures: tuple[CallFailed, ...] = ()
+    baseline: float | None = None
+    candidate: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def accepted(self) -> tuple[Candidate, ...]:
+        return tuple(item for item in self.candidates if item.accepted)
+
+
+@dataclass(slots=True)
+class Night:
+    """The running account of one night's learning, from which `Learned` is made."""
+
+    teachable: Teachable
+    history: History
+    night: str
+    known: Known
+    config: Config
+    models: Models
+    tasks: tuple[Task, ...]
+    notify: Listener
+    candidates: list[Candidate] = field(default_factory=list)
+    unmatched: list[tuple[Edit, str]] = field(default_factory=list)
+    suppressed: list[tuple[Edit, str]] = field(default_factory=list)
+    linted: list[tuple[Edit, str]] = field(default_factory=list)
+    reflections: list[Reflection] = field(default_factory=list)
+    failures: list[CallFailed] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    rollouts: list[Rollout] = field(default_factory=list)
+    replayed: dict[str, Task] = field(default_factory=dict)
+
+    def learned(self, start: Learned, needs: Sequence[Need]) -> Learned:
+        train = [task for task in self._in("train") if any(need.id in task.needs for need in needs)]
+        if not train:
+            return replace(start, reason="no_train")
+        skill = self._open(self.teachable.skill)
+        memory = self._open(self.teachable.memory)
+        base = _existing(skill, memory)
+        first, later = self._routed(needs, skill, memory)
+        self._teach(skill, first, base)
+        taught = self._with_strong(base)
+        self._teach(memory, [*later, *self._left(first)], taught)
+        return self._finished(start, base)
+
+    def _in(self, split: Split) -> tuple[Task, ...]:
+        return tuple(task for task in self.tasks if task.split == split)
+
+    def _open(self, document: Document | None) -> Document | None:
+        """A document whose learned block is damaged is left alone, and the night goes on without it."""
+        if document is None:
+            return None
+        try:
+            edits.rules(document.text)
+        except ConfigError as error:
+            self.notes.append(f"{document.path} is left alone: {error.message}")
+            return None
+        return document
+
+    def _routed(
+        self, needs: Sequence[Need], skill: Document | None, memory: Document | None
+    ) -> tuple[list[Need], list[Need]]:
+        """Needs for the skill, and needs that go straight to the memory."""
+        if skill is None or memory is None or not self.teachable.general_to_memory:
+            return (list(needs), []) if skill is not None else ([], list(needs))
+        general = [need for need in needs if everywhere(need.text)]
+        return [need for need in needs if need not in general], general
+
+    def _left(self, needs: Sequence[Need]) -> list[Need]:
+        """Needs of the skill's phase that the memory may still answer: tried there, and not met by it.
+
+        What memory holds back, or nothing held out can judge, would fare no better in another document.
+        """
+        settled = {edit.need for edit, _ in self.suppressed}
+        for candidate in self.candidates:
+            if candidate.accepted or candidate.verdict == "unverified":
+                settled.update(edit.need for edit in candidate.edits)
+        return [need for need in needs if need.id not in settled]
+
+    def _with_strong(self, base: Documents) -> Documents:
+        documents = base
+        for document, text in _final_texts(self.candidates):
+            documents = consolidate.under(documents, document, text)
+        return documents
+
+    # --- one document ---
+
+    def _teach(self, document: Document | None, needs: Sequence[Need], documents: Documents) -> None:
+        if document is None or not needs:
+            return
+        failing = self._failing(needs, documents)
+        for need in sorted(needs, key=lambda item: (-self._support(item), item.id)):
+            if not failing.get(need.id):
+                continue
+            if self._budget() <= 0:
+                self.notes.append(f"the edit budget is used up: '{need.text}' waits for another night")
+                continue
+            if self._suppress(Edit(op="add", target=document.path, text=need.text, need=need.id), document):
+                continue
+            self._answer(need, failing[need.id], document, documents)
+
+    def _support(self, need: Need) -> int:
+        return len(sessions_of(need.id, self.known.tasks))
+
+    def _budget(self) -> int:
+        return self.config.propose.edit_budget - sum(item.accepted for item in self.candidates)
+
+    def _bench(self) -> Bench:
+        return Bench(
+            target=self.models.target,
+            optimizer=self.models.optimizer,
+            judge=self.models.judge,
+            gate=self.config.gate,
+            night=self.night,
+            preferences=self.config.propose.preferences,
+            notify=self.notify,
+        )
+
+    def _failing(self, needs: Sequence[Need], documents: Documents) -> dict[str, list[Rollout]]:
+        """By need, the training tasks that do not fully pass."""
+        wanted = {need.id for need in needs}
+        train = [task for task in self._in("train") if wanted & set(task.needs)]
+        failing: dict[str, list[Rollout]] = {}
+        for item in self._replay(train, documents):
+            if item.score is not None and gate.metric(item.score, self.config.gate) < 1:
+                for need in wanted & set(item.task.needs):
+                    failing.setdefault(need, []).append(item)
+        return failing
+
+    def _replay(self, tasks: Sequence[Task], documents: Documents, sample: str = "") -> tuple[Rollout, ...]:
+        rollouts = replay(
+            tasks,
+            documents,
+            target=self.models.target,
+            judge=self.models.judge,
+            sample=(lambda _: sample) if sample else unsampled,
+            notify=self.notify,
+        )
+        self.replayed.update({task.id: task for task in tasks})
+        self.rollouts.extend(rollouts)
+        failed = [item.failure for item in rollouts if item.failure is not None]
+        self.failures.extend(failed)
+        if rollouts and len(failed) == len(rollouts):
+            _raise_dead(failed)
+        return rollouts
+
+    def _answer(self, need: Need, failing: Sequence[Rollout], document: Document, documents: Documents) -> None:
+        reflection = consolidate.reflect(need, failing, document, bench=self._bench())
+        self.reflections.append(reflection)
+        if reflection.failure is not None:
+            self.failures.append(reflection.failure)
+            _raise_dead([reflection.failure])
+        held_out = self._held_out(failing)
+        for edit in reflection.edits:
+            if self._budget() > 0 and self._fit(edit, document):
+                self._try(edit, document, documents, held_out)
+
+    def _held_out(self, shown: Sequence[Rollout]) -> tuple[Task, ...]:
+        """The val tasks, without those from a session whose words the optimizer saw."""
+        told = {session for item in shown for session in item.task.sessions}
+        return tuple(task for task in self._in("val") if not told & set(task.sessions))
+
+    def _fit(self, edit: Edit, document: Document) -> bool:
+        """Whether it may be tried: it changes something, gains no capability, and memory does not hold it back."""
+        applied = edits.apply(document.text, [edit])
+        if applied.unmatched:
+            self.unmatched.extend(applied.unmatched)
+            return False
+        if any(edit.rule == other.rule for item in self.candidates for other in item.edits):
+            self.unmatched.append((edit, "the same rule was tried already tonight"))
+            return False
+        refused = consolidate.lint(edit)
+        if refused is not None:
+            self.linted.append((edit, refused))
+            return False
+        return not self._suppress(edit, document)
+
+    def _suppress(self, edit: Edit, document: Document) -> bool:
+        families = frozenset(
+            task.family for task in self._in("val") if edit.need in task.needs and task.family is not None
+        )
+        why = held_back(
+            self.history,
+            edit,
+            base_blob=document.blob,
+            model=self.models.target.model,
+            families=families,
+        )
+        if why is not None:
+            self.suppressed.append((edit, why))
+        return why is not None
+
+    def _try(self, edit: Edit, document: Document, documents: Documents, held_out: Sequence[Task]) -> None:
+        bench = self._bench()
+        ended = self.history.ended_trials.get(consolidate.subject(edit, document, bench), 0)
+        candidate = consolidate.trial(edit, document, documents, held_out, bench=bench, ended=ended)
+        self.replayed.update({task.id: task for task in held_out if candidate.trial is not None})
+        self.candidates.append(candidate)
+        self.notify(Gated(document.path, edit.sentence, candidate.verdict))
+
+    # --- the end ---
+
+    def _finished(self, start: Learned, base: Documents) -> Learned:
+        accepted = [item for item in self.candidates if item.accepted]
+        baseline, candidate = self._means(accepted, base)
+        self._test(accepted, base)
+        return replace(
+            start,
+            reason=self._reason(),
+            candidates=tuple(self.candidates),
+            unmatched=tuple(self.unmatched),
+            suppressed=tuple(self.suppressed),
+            linted=tuple(self.linted),
+            reflections=tuple(self.reflections),
+            failures=tuple(self.failures),
+            replayed=tuple(self.replayed.values()),
+            baseline=baseline,
+            candidate=candidate,
+            rollouts=tuple(self.rollouts),
+            notes=(*start.notes, *self.notes),
+        )
+
+    def _means(self, accepted: Sequence[Candidate], base: Documents) -> tuple[float | None, float | None]:
+        """The held-out means of the base and of all accepted edits together."""
+        measured = [item for item in self.candidates if item.baseline is not None]
+        baseline = measured[0].baseline if measured else None
+        if len(accepted) == 1:
+            return accepted[0].baseline if accepted[0].baseline is not None else baseline, accepted[0].candidate
+        if not accepted or self.config.gate.mode == "off":
+            return baseline, None
+        together = self._replay(self._in("val"), self._with_strong(base), sample=f"{self.night}/together")
+        return baseline, self._mean(together)
+
+    def _mean(self, rollouts: Sequence[Rollout]) -> float | None:
+        return gate.mean([item.score for item in rollouts], self.config.gate)
+
+    def _test(self, accepted: Sequence[Candidate], base: Documents) -> None:
+        """The test split, scored once, on the base and on the final text. Reported, and used for nothing."""
+        tasks = self._in("test")
+        if not tasks or not accepted:
+            return
+        arms = (base, self._with_strong(base))
+        means = [self._mean(self._replay(tasks, arm, sample=f"{self.night}/test")) for arm in arms]
+        before, after = ("not measured" if mean is None else f"{mean:.2f}" for mean in means)
+        self.notes.append(f"test tasks, used for no decision: {before} before, {after} after")
+
+    def _reason(self) -> Reason:
+        if any(item.accepted for item in self.candidates):
+            return "improved"
+        if self.candidates:
+            unjudged = all(item.verdict == "unverified" for item in self.candidates)
+            return "no_heldout" if unjudged else "gate"
+        if self.suppressed:
+            return "all_suppressed"
+        failed = [item for item in self.reflections if item.failure is not None]
+        return "optimizer_failed" if failed and len(failed) == len(self.reflections) else "no_edits"
+
+
+def _raise_dead(failures: Sequence[CallFailed]) -> None:
+    """A backend that cannot answer at all is an error, never a night of zeros."""
+    first = failures[0]
+    if first.kind in DEAD:
+        raise BackendError(first.kind, first.message, retryable=first.retryable)
+
+
+def _existing(*documents: Document | None) -> Documents:
+    """The documents the base has. A file that does not exist yet teaches nothing."""
+    return tuple(sorted((item.path, item.text) for item in documents if item is not None and item.blob is not None))
+
+
+def _final_texts(candidates: Sequence[Candidate]) -> tuple[tuple[Document, str], ...]:
+    """Each document with all its accepted edits."""
+    texts: dict[str, tuple[Document, str]] = {}
+    for candidate in candidates:
+        if candidate.accepted:
+            document, text = texts.get(candidate.document.path, (candidate.document, candidate.document.text))
+            texts[document.path] = (document, edits.apply(text, candidate.edits).text)
+    return tuple(texts.values())

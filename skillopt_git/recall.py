@@ -1,0 +1,285 @@
+"""What the ledger's events amount to: families, proposals, decisions, trials. A pure fold; no order of clocks matters.
+
+A real run does not see the gate results and trials of simulated runs, nor the other way round; what a person decided
+and how families were split counts for both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from skillopt_git.model import Edit, Event, Split
+from skillopt_git.similarity import similarity
+
+NEAR_DUPLICATE = 0.85  # of two rule texts: at or above it a rejection of one holds back the other
+ENDINGS = frozenset({"adopted", "adopted-modified", "rejected", "superseded", "expired"})
+ADOPTIONS = frozenset({"adopted", "adopted-modified"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """One ask and its near-copies, as the ledger knows it. `split` is None when two clones disagreed: it sits out."""
+
+    id: str
+    needs: tuple[str, ...]
+    split: Split | None
+    tasks: tuple[str, ...]
+    simhash: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposed:
+    """One edit of a proposal, its `proposed` event (what its commit is made of), and its outcome once it has one."""
+
+    event: Event
+    edit: Edit
+    branch: str
+    position: int
+    outcome: Event | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A branch and its edits, in the order of their commits. Open from `published` until every edit has an outcome."""
+
+    branch: str
+    edits: tuple[Proposed, ...]
+    published: Event | None  # the standing one
+
+    @property
+    def first(self) -> Event:
+        return self.edits[0].event
+
+    @property
+    def base(self) -> str:
+        return str(self.first.data["base"])
+
+    @property
+    def base_branch(self) -> str:
+        return str(self.first.data["base_branch"])
+
+    @property
+    def simulated(self) -> bool:
+        return self.first.simulated
+
+    @property
+    def pending(self) -> tuple[Proposed, ...]:
+        return tuple(item for item in self.edits if item.outcome is None)
+
+    @property
+    def tip(self) -> str | None:
+        return str(self.published.data["tip"]) if self.published is not None else None
+
+    @property
+    def open(self) -> bool:
+        return self.published is not None and bool(self.pending)
+
+    @property
+    def unfinished(self) -> bool:
+        return self.published is None and bool(self.pending)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Negative:
+    """A standing rejection or unlearning of a rule."""
+
+    event: Event
+    text: str
+    need: str | None
+
+    def holds_back(self, edit: Edit) -> bool:
+        """In every document (with the reason `wrong-place` in its own only): the sentence, near-duplicates, the need."""
+        if self.event.reason == "wrong-place" and edit.target != self.event.target:
+            return False
+        if self.need is not None and self.need == edit.need:
+            return True
+        return similarity(self.text, edit.sentence) >= NEAR_DUPLICATE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A gate result that holds a rule back: harmful until base text or target model change, inconclusive until its
+    need gains a family."""
+
+    verdict: str
+    rule: str
+    target: str
+    base_blob: str | None
+    model: str
+    families: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    simulated: bool = False  # who looks
+    families: Mapping[str, Family] = field(default_factory=dict)
+    proposals: tuple[Proposal, ...] = ()
+    negatives: tuple[Negative, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    ended_trials: Mapping[str, int] = field(default_factory=dict)  # by the trial's subject
+    runs: tuple[Event, ...] = ()
+    unlearned: frozenset[tuple[str, str]] = frozenset()  # (branch, edit)
+
+    @property
+    def nights(self) -> int:
+        return len(self.runs)
+
+    def proposal(self, branch: str) -> Proposal | None:
+        return next((item for item in self.proposals if item.branch == branch), None)
+
+    @property
+    def open(self) -> tuple[Proposal, ...]:
+        """The open proposals that count for who looks: a simulated one means nothing to a real run."""
+        return tuple(item for item in self.proposals if item.open and (self.simulated or not item.simulated))
+
+    @property
+    def adopted(self) -> tuple[Proposed, ...]:
+        """Adopted edits that were not unlearned since."""
+        return tuple(
+            item
+            for proposal in self.proposals
+            for item in proposal.edits
+            if item.outcome is not None
+            and item.outcome.type in ADOPTIONS
+            and (item.branch, item.edit.id) not in self.unlearned
+        )
+
+
+def recall(events: Iterable[Event], *, simulated: bool) -> History:
+    """The state after `events`, as a run that is `simulated` (or not) sees it."""
+    every = tuple({event.id: event for event in events}.values())
+    standing = _standing(every)
+    own = tuple(event for event in every if event.simulated == simulated)
+    return History(
+        simulated=simulated,
+        families=_families(every),
+        proposals=tuple(_proposals(standing)),
+        negatives=tuple(_negatives(standing)),
+        refusals=tuple(_refusals(own)),
+        ended_trials=Counter(str(event.data["subject"]) for event in own if event.type == "gate"),
+        runs=tuple(event for event in own if event.type == "run"),
+        unlearned=frozenset(
+            (str(event.data.get("branch")), event.edit or "") for event in standing if event.type == "reverted"
+        ),
+    )
+
+
+def _standing(events: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Events that no other event ends: what ends what is said in the events, never told by their times."""
+    ended = {str(item) for event in events for item in event.data.get("ends", ())}
+    return tuple(event for event in events if event.id not in ended)
+
+
+def _families(events: Iterable[Event]) -> dict[str, Family]:
+    """The smallest event id wins; a family whose split that changed sits out for good."""
+    families: dict[str, Family] = {}
+    for event in sorted((item for item in events if item.type == "family"), key=lambda item: item.id):
+        data = event.data
+        name = str(data["family"])
+        if name not in families:
+            families[name] = Family(
+                id=name,
+                needs=tuple(str(need) for need in data["needs"]),
+                split=data["split"],
+                tasks=tuple(str(task) for task in data["tasks"]),
+                simhash=int(str(data["simhash"]), 16),
+            )
+        elif families[name].split != data["split"]:
+            families[name] = replace(families[name], split=None)
+    return families
+
+
+def proposed_edit(event: Event) -> Edit:
+    """The edit a `proposed` event holds."""
+    op = event.data["op"]
+    return Edit(
+        op=op,
+        target=event.target or "",
+        anchor=event.data["anchor"],
+        text=None if op == "delete" else event.text,
+        reason=event.reason or "",
+        need=event.data["need"],
+    )
+
+
+def _proposals(events: tuple[Event, ...]) -> Iterator[Proposal]:
+    outcomes = {(event.data.get("branch"), event.edit): event for event in events if event.type in ENDINGS}
+    published = {event.data["branch"]: event for event in events if event.type == "published"}
+    by_branch: dict[str, list[Proposed]] = {}
+    for event in events:
+        if event.type == "proposed":
+            branch, edit = str(event.data["branch"]), proposed_edit(event)
+            item = Proposed(
+                event=event,
+                edit=edit,
+                branch=branch,
+                position=int(event.data["position"]),
+                outcome=outcomes.get((branch, edit.id)),
+            )
+            by_branch.setdefault(branch, []).append(item)
+    for branch, items in sorted(by_branch.items()):
+        edits = tuple(sorted(items, key=lambda item: (item.position, item.event.id)))
+        yield Proposal(branch=branch, edits=edits, published=published.get(branch))
+
+
+def _negatives(events: tuple[Event, ...]) -> Iterator[Negative]:
+    for event in events:
+        if event.type in ("rejected", "reverted") and event.text is not None:
+            need = event.data.get("need")
+            yield Negative(event=event, text=event.text, need=None if need is None else str(need))
+
+
+def _refusals(events: tuple[Event, ...]) -> Iterator[Refusal]:
+    for event in events:
+        if event.type == "gate" and event.data["verdict"] in ("harmful", "inconclusive"):
+            yield Refusal(
+                verdict=str(event.data["verdict"]),
+                rule=event.rule or "",
+                target=event.target or "",
+                base_blob=event.data["base_blob"],
+                model=str(event.data["model"]),
+                families=frozenset(str(item) for item in event.data["families"]),
+            )
+
+
+def held_back(
+    history: History, edit: Edit, *, base_blob: str | None, model: str, families: frozenset[str]
+) -> str | None:
+    """Why memory does not let this edit be proposed, in words for the report; None when it may be."""
+    for negative in history.negatives:
+        if negative.holds_back(edit):
+            what = "unlearned" if negative.event.type == "reverted" else "rejected"
+            said = f": {negative.event.reason}" if negative.event.reason else ""
+            return f"{what} before ({negative.event.edit}){said}"
+    for item in _pending(history):
+        if _same_wish(item.edit, edit):
+            return f"already proposed on {item.branch} ({item.edit.id})"
+    return _refused(history, edit, base_blob=base_blob, model=model, families=families)
+
+
+def _pending(history: History) -> Iterator[Proposed]:
+    """What waits to arrive at the base: the edits of open proposals, and adopted ones the base does not have yet."""
+    for proposal in history.open:
+        yield from proposal.pending
+    yield from history.adopted
+
+
+def _same_wish(one: Edit, other: Edit) -> bool:
+    if one.need is not None and one.need == other.need:
+        return True
+    return similarity(one.sentence, other.sentence) >= NEAR_DUPLICATE
+
+
+def _refused(
+    history: History, edit: Edit, *, base_blob: str | None, model: str, families: frozenset[str]
+) -> str | None:
+    for refusal in history.refusals:
+        if (refusal.rule, refusal.target) != (edit.rule, edit.target):
+            continue
+        if refusal.verdict == "harmful" and (refusal.base_blob, refusal.model) == (base_blob, model):
+            return "found harmful before, on this text and model"
+        if refusal.verdict == "inconclusive" and families <= refusal.families:
+            return "made no difference before; waits for another kind of task that needs it"
+    return None

@@ -1,0 +1,343 @@
+"""Words for people: text made safe to show, the views of a proposal and of a run, and the templates that show them.
+
+A template cannot show a plain `str`: only a filter makes it `Safe`, and a value that went through none is an error.
+Figures that were not measured are None and are shown as such, never as 0.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+import textwrap
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from skillopt_git.model import EditOp
+from skillopt_git.views import DocumentView, EditView, LeftOut, NeedView, ProposalView, RunView, TaskRow
+
+__all__ = [
+    "DocumentView",
+    "EditView",
+    "LeftOut",
+    "NeedView",
+    "ProposalView",
+    "RunView",
+    "TaskRow",
+    "commit_message",
+    "md_cell",
+    "md_code",
+    "md_code_cell",
+    "md_fence",
+    "md_text",
+    "one_line",
+    "plain",
+    "prompt",
+    "pull_request",
+    "pull_request_title",
+    "report",
+    "terminal",
+]
+
+BODY_LIMIT = 60_000  # characters and bytes: forges cut near 65,536, and what goes is better chosen than cut
+SUBJECT_LIMIT = 72
+TITLE_LIMIT = 120
+NOT_MEASURED = "not measured"
+FEW = 10  # as many of a kind as a page always has room for
+
+_VERBS: dict[EditOp, str] = {"add": "Learn", "replace": "Reword", "delete": "Drop"}
+_SECTIONS = ("on trial", "method", "tasks", "rules")  # of a body, the least important first
+
+
+class Safe(str):
+    """Text that a filter made safe for the kind of template it is shown in."""
+
+    __slots__ = ()
+
+
+# --- text --------------------------------------------------------------------------------------------------------
+
+_Cuts: TypeAlias = tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
+_ANSI = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # OSC and its like: titles, links
+    r"|\x1b[ -/]*[0-~]?"
+)
+_LINE_END = re.compile(r"\r\n|[\v\f\r\x1c-\x1e\x85\u2028\u2029]")
+# Drawn as nothing, though their class does not say so: joiners, fillers, variation selectors but for emoji's own.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
+)
+_ZWSP = "\u200b"
+_MARKDOWN_CUTS: _Cuts = (  # what a forge turns into a link, a notice, an emoji or a closed issue
+    (re.compile(r"@"), f"@{_ZWSP}"),
+    (re.compile(r"#(?=\d)"), f"#{_ZWSP}"),
+    (re.compile(r"\b(gh-)(?=\d)", re.IGNORECASE), rf"\1{_ZWSP}"),
+    (re.compile(r"(www)(?=\.)", re.IGNORECASE), rf"\1{_ZWSP}"),
+    (re.compile(r":(?=//|[\w+-]+:)"), f":{_ZWSP}"),
+    (
+        re.compile(r"(?<![0-9a-z])[0-9a-f]{7,}", re.IGNORECASE),
+        lambda found: re.sub(r"(.{6})\B", rf"\1{_ZWSP}", found[0]),
+    ),
+)
+_PLAIN_CUTS: _Cuts = (  # the same with blanks, for `git log` shows a zero-width character as one
+    (re.compile(r"@(?=\w)"), "@ "),
+    (re.compile(r"#(?=\d)"), "# "),
+    (re.compile(r"\b(gh)-(?=\d)", re.IGNORECASE), r"\1 "),
+    (re.compile(r":(?=//)"), ": "),
+    (re.compile(r"\[(skip ci|ci skip|no ci|skip actions|actions skip)\]", re.IGNORECASE), r"(\1)"),
+)
+_MARKUP = re.compile(r"[\\`*\[\]<#|~&$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_LINE_START = re.compile(r"^(?:(?=[-+=>:/])|(\d{1,9})(?=[.)](?: |$)))")
+
+
+def _visible(text: str) -> str:
+    """No escape sequences and no control characters but tab and line feed; what cannot be seen as `<U+XXXX>`."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(map(_shown, _LINE_END.sub("\n", _ANSI.sub("", text))))
+
+
+def _shown(char: str) -> str:
+    kind = unicodedata.category(char)
+    if kind == "Cc":
+        return char if char in "\t\n" else ""
+    return f"<U+{ord(char):04X}>" if kind[0] == "C" or _UNSEEN.match(char) else char
+
+
+def _fold(text: str) -> str:
+    return " ".join(_visible(text).split())
+
+
+def _cut(text: str, cuts: _Cuts) -> str:
+    for pattern, replacement in cuts:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _fence(text: str, least: int) -> str:
+    return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))
+
+
+def terminal(text: str) -> str:
+    """One line for a terminal: nothing in it moves the cursor, colours, hides or turns the reading direction."""
+    return re.sub(r"[\t\n]", " ", _visible(text))
+
+
+def one_line(text: str, limit: int) -> str:
+    """The text on one line of at most `limit` characters, runs of blanks as one. Not yet safe for Markdown."""
+    line = _fold(text)
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def md_text(text: str) -> Safe:
+    """Inline Markdown that reads as the text and does nothing: no markup, link, mention, reference or closed issue.
+
+    Safe in paragraphs, headings, list items and table cells. A zero-width space cuts what a forge links only after
+    rendering, where an escape does not help.
+    """
+    escaped = _MARKUP.sub(r"\\\g<0>", _cut(_fold(text), _MARKDOWN_CUTS))
+    return Safe(_LINE_START.sub(r"\1\\", escaped))
+
+
+def md_cell(text: str | None) -> Safe:
+    """`md_text`, or a dash where there is nothing to show."""
+    return md_text(text or "") or Safe("–")
+
+
+def md_code(text: str) -> Safe:
+    """One code span; in a table cell use `md_code_cell`."""
+    line = _fold(text) or "(empty)"
+    fence, pad = _fence(line, 1), " " if "`" in (line[0], line[-1]) else ""
+    return Safe(f"{fence}{pad}{line}{pad}{fence}")
+
+
+def md_code_cell(text: str) -> Safe:
+    """A code span, but plain text where it holds a `|`: a span in a cell cannot show every text with one."""
+    return md_text(text) if "|" in text else md_code(text)
+
+
+def md_fence(text: str, info: str = "") -> Safe:
+    """A fenced block that nothing inside can close; `info` names a language."""
+    if not re.fullmatch(r"[\w+-]*", info, re.ASCII):
+        raise ValueError(f"not the name of a language: {info!r}")
+    body = _visible(text).removesuffix("\n")
+    fence = _fence(body, 3)
+    return Safe(f"{fence}{info}\n{body}\n{fence}\n")
+
+
+def plain(text: str) -> Safe:
+    """One line for a title or a commit message, where mentions, references and orders to CI are read, but no markup."""
+    return Safe(_cut(_fold(text), _PLAIN_CUTS))
+
+
+def _paragraph(text: str, label: str) -> Safe:
+    return _wrap(f"{label}: {plain(one_line(text, 2000))}")
+
+
+def _wrap(text: str) -> Safe:
+    """Later lines are indented, so that none is read as a comment, a `---` divider or the start of a patch."""
+    return Safe(
+        textwrap.fill(text, SUBJECT_LIMIT, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    )
+
+
+# --- figures -----------------------------------------------------------------------------------------------------
+
+
+def _figure(value: float | None, form: str = ".2f") -> Safe:
+    if value is None or not isfinite(value):
+        return Safe(NOT_MEASURED)
+    shown = format(value, form) if value else "0.00"
+    return Safe(shown if not value or float(shown) else format(value, form.replace("2f", "1g")))
+
+
+def score(value: float | None) -> Safe:
+    """Two decimals; a figure too small for them is not rounded to 0."""
+    return _figure(value)
+
+
+def change(value: float | None) -> Safe:
+    return _figure(value, "+.2f")
+
+
+def dollars(value: float | None) -> Safe:
+    if value is None or not isfinite(value):
+        return Safe(NOT_MEASURED)
+    return Safe("under 0.01 USD" if 0 < value < 0.01 else f"{value:,.2f} USD")
+
+
+def counted(value: int | None, noun: str = "") -> Safe:
+    """`1,204 tokens`, `1 rule`."""
+    if value is None:
+        return Safe(NOT_MEASURED)
+    return Safe(f"{value:,} {noun}{'' if value == 1 else 's'}" if noun else f"{value:,}")
+
+
+def _number(value: float | str | None) -> Safe:
+    return md_text(value) if isinstance(value, str) else Safe(f"{value:,.4g}") if value is not None else _figure(None)
+
+
+# --- templates ---------------------------------------------------------------------------------------------------
+
+_TEXT_FILTERS = {"plain": plain, "paragraph": _paragraph, "wrap": _wrap}
+_MARKDOWN_FILTERS = {
+    "md_text": md_text,
+    "md_cell": md_cell,
+    "md_code": md_code,
+    "md_code_cell": md_code_cell,
+    "md_fence": md_fence,
+    "number": _number,
+    "command": lambda words, tail="": md_code(shlex.join(words) + tail),
+}
+_FILTERS = {"one_line": one_line, "score": score, "change": change, "dollars": dollars, "counted": counted}
+
+
+def _only_safe(value: object) -> str:
+    if isinstance(value, Safe) or type(value) is int:
+        return str(value)
+    raise TypeError(f"a template shows a {type(value).__name__} without a filter: {value!s:.80}")
+
+
+@cache
+def _templates(kind: Literal["text", "markdown", "prompt"]) -> Environment:
+    """Commit messages know no Markdown filter and pages only those; prompts hold their foreign text in fences."""
+    package = Path(__file__).parent
+    folder = next(path for path in (package / "templates", package.parent / "templates") if path.is_dir())
+    environment = Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 (its HTML escapes do nothing against Markdown; `_only_safe` stands guard)
+        finalize=None if kind == "prompt" else _only_safe,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    if kind != "prompt":
+        environment.filters |= _FILTERS | (_TEXT_FILTERS if kind == "text" else _MARKDOWN_FILTERS)
+    return environment
+
+
+def prompt(name: str, **values: object) -> str:
+    """The prompt `templates/prompts/<name>.md.j2`; what is foreign among the values must come fenced."""
+    return _templates("prompt").get_template(f"prompts/{name}.md.j2").render(values)
+
+
+def commit_message(edit: EditView, *, trailers: Mapping[str, str]) -> str:
+    """Subject, reason and figures for people, trailers for machines (which `git interpret-trailers` reads back)."""
+    wrong = [key for key in trailers if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", key)]
+    if wrong:
+        raise ValueError(f"not the name of a trailer: {wrong[0]!r}")
+    lines = [(Safe(key), Safe(_fold(value))) for key, value in trailers.items()]
+    return _templates("text").get_template("commit.txt.j2").render(subject=_subject(edit), edit=edit, trailers=lines)
+
+
+def _subject(edit: EditView) -> Safe:
+    mark = "simulated" if edit.simulated else "ungated" if edit.verdict == "ungated" else ""
+    return Safe(one_line(f"{_VERBS[edit.op]}{mark and f' ({mark})'}: {_title(edit)}", SUBJECT_LIMIT))
+
+
+def _title(edit: EditView) -> str:
+    return plain(edit.sentence).removesuffix(".")
+
+
+def pull_request_title(view: ProposalView) -> str:
+    marks = [mark for mark, given in (("[simulated]", view.simulated), ("[ungated]", view.ungated)) if given]
+    first, *others = view.edits
+    more = f" (and {len(others)} more)" if others else ""
+    room = TITLE_LIMIT - len(" ".join([*marks, more]))
+    return " ".join([*marks, one_line(f"{_VERBS[first.op]}: {_title(first)}", room)]) + more
+
+
+@dataclass(frozen=True, slots=True)
+class _Detail:
+    """How much a page holds: the most rows of a table, and which of its sections are left out."""
+
+    rows: int = sys.maxsize
+    left_out: tuple[str, ...] = ()
+
+
+_LADDER = (  # from everything to what is never left out
+    _Detail(),
+    _Detail(rows=FEW),
+    *(_Detail(rows=FEW, left_out=_SECTIONS[:number]) for number in range(1, len(_SECTIONS) + 1)),
+)
+
+
+def pull_request(view: ProposalView) -> str:
+    """The body, cut to `BODY_LIMIT` by leaving out whole sections, the least important first."""
+    template = _templates("markdown").get_template("pull_request.md.j2")
+    for detail in _LADDER:
+        body = template.render(view=view, metadata=_metadata(view), detail=detail, few=FEW, private=False)
+        if len(body.encode()) <= BODY_LIMIT:
+            break
+    return body
+
+
+def _metadata(view: ProposalView) -> Safe:
+    """A hint for machines in a comment that no value can end: JSON with its markup spelled as escapes."""
+    value = {
+        "v": 1,
+        "branch": one_line(view.branch, 250),
+        "base": one_line(view.base_commit, 64),
+        "simulated": view.simulated,
+        "edits": [one_line(edit.id, 60) for edit in view.edits[:FEW]],
+        "ledger": one_line(view.ledger_ref, 250),
+    }
+    text = re.sub(r"[<>&@#]|(?<=-)-", lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, sort_keys=True))
+    return Safe(f"<!-- skillopt: {text} -->")
+
+
+def report(view: RunView) -> str:
+    """The night for the person it belongs to: everything it read, tried, kept and refused."""
+    return (
+        _templates("markdown").get_template("report.md.j2").render(view=view, detail=_Detail(), few=FEW, private=True)
+    )

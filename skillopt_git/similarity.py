@@ -1,0 +1,45 @@
+"""How alike two texts are. Texts are compared folded, and a redaction mark counts by its kind alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from hashlib import blake2b
+
+from rapidfuzz import fuzz
+
+from skillopt_git.model import fold_unmarked
+
+BITS = 64
+_GRAM = 3
+
+
+def similarity(a: str, b: str) -> float:
+    """0 for nothing in common to 1 for the same letters in the same order."""
+    return fuzz.ratio(fold_unmarked(a), fold_unmarked(b)) / 100
+
+
+def token_similarity(a: str, b: str) -> float:
+    """As `similarity`, whatever the order of the words."""
+    return fuzz.token_sort_ratio(fold_unmarked(a), fold_unmarked(b)) / 100
+
+
+def simhash(text: str) -> int:
+    """64 bits of which near-copies of `text` share almost all, and from which the text cannot be read.
+
+    Charikar's fingerprint over runs of three characters; a constant of the ledger, so it never changes.
+    """
+    votes = [0] * BITS
+    for gram, times in Counter(_grams(fold_unmarked(text))).items():
+        bits = int.from_bytes(blake2b(gram.encode(), digest_size=BITS // 8).digest(), "big")
+        for place in range(BITS):
+            votes[place] += times if bits >> place & 1 else -times
+    return sum(1 << place for place, vote in enumerate(votes) if vote > 0)
+
+
+def _grams(text: str) -> list[str]:
+    return [text[start : start + _GRAM] for start in range(max(1, len(text) - _GRAM + 1))]
+
+
+def hamming(a: int, b: int) -> int:
+    """How many bits differ."""
+    return (a ^ b).bit_count()

@@ -1,0 +1,207 @@
+"""What a commit, a pull request and a report are told: plain data, already fit to be published where it will be.
+
+None means not measured (or not known) throughout; it is never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+
+from skillopt_git.model import RUN_VERDICTS, EditOp, Metric, Reason, Split, Verdict
+
+
+def _change(base: float | None, cand: float | None) -> float | None:
+    if base is None or cand is None or not isfinite(cand - base):
+        return None
+    return cand - base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """One held-out task, without and with the edit. `ask` is None where no transcript text may be shown."""
+
+    task: str
+    family: str | None = None
+    ask: str | None = None
+    base: float | None = None
+    cand: float | None = None
+
+    @property
+    def change(self) -> float | None:
+        return _change(self.base, self.cand)
+
+
+def _worst_first(row: TaskRow) -> tuple[bool, float, str]:
+    return row.change is None, row.change or 0.0, row.task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditView:
+    """One edit and what the gate found in its deciding night (a label).
+
+    `anchor` is the rule that is replaced or deleted, `why` the gate's words, `baseline` and `candidate` the means
+    over `rows`.
+    """
+
+    id: str
+    rule: str
+    target: str
+    op: EditOp
+    text: str | None
+    anchor: str | None = None
+    reason: str = ""
+    verdict: Verdict
+    why: str = ""
+    night: str
+    run: str
+    evidence: str | None = None
+    need: str | None = None
+    need_sessions: int = 0
+    rows: tuple[TaskRow, ...] = ()
+    baseline: float | None = None
+    candidate: float | None = None
+    gate_numbers: Mapping[str, float | int | str | None] = field(default_factory=dict)
+    simulated: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """What it writes, or for a delete what it removes."""
+        return self.text if self.text is not None else self.anchor or ""
+
+    @property
+    def change(self) -> float | None:
+        return _change(self.baseline, self.candidate)
+
+    @property
+    def worst_first(self) -> tuple[TaskRow, ...]:
+        return tuple(sorted(self.rows, key=_worst_first))
+
+    @property
+    def helped(self) -> tuple[TaskRow, ...]:
+        """The best first."""
+        return tuple(row for row in reversed(self.worst_first) if row.change is not None and row.change > 0)
+
+    @property
+    def regressed(self) -> tuple[TaskRow, ...]:
+        """The worst first."""
+        return tuple(row for row in self.worst_first if row.change is not None and row.change < 0)
+
+    @property
+    def measured(self) -> int:
+        return sum(row.change is not None for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalView:
+    """A proposal by itself: nothing here may depend on a run that brought it no new evidence."""
+
+    branch: str
+    base_branch: str
+    base_commit: str
+    opened: str  # ISO date
+    simulated: bool
+    ungated: bool
+    draft: bool
+    edits: tuple[EditView, ...]
+    on_trial: tuple[EditView, ...] = ()
+    gate_rule: str
+    metric: Metric
+    target_model: str
+    optimizer_model: str
+    judge: str
+    version: str
+    ledger_ref: str
+    tokens: int | None = None  # of the nights that judged its edits
+    cost_usd: float | None = None
+
+    @property
+    def tally(self) -> tuple[tuple[Verdict, int], ...]:
+        """The verdicts it holds and how many edits have each, the best first."""
+        held = [edit.verdict for edit in self.edits]
+        return tuple((verdict, held.count(verdict)) for verdict in RUN_VERDICTS if verdict in held)
+
+    @property
+    def measured(self) -> int:
+        return sum(edit.measured for edit in self.edits)
+
+    @property
+    def regressed(self) -> tuple[tuple[int, TaskRow], ...]:
+        """Every held-out task that got worse with the number of the edit that did it, the worst first."""
+        found = [(number, row) for number, edit in enumerate(self.edits, 1) for row in edit.regressed]
+        return tuple(sorted(found, key=lambda pair: (_worst_first(pair[1]), pair[0])))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeedView:
+    """A wish that came up, as a rule, and how often."""
+
+    text: str
+    sessions: int
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A rule that was not tried; for a suppressed one `why` names the memory that holds it back."""
+
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentView:
+    path: str
+    verdict: Verdict | None
+    baseline: float | None
+    candidate: float | None
+
+    @property
+    def change(self) -> float | None:
+        return _change(self.baseline, self.candidate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """One night as a whole. `edits` are those this run put on the branch, `rejected` those its gate refused."""
+
+    run: str
+    night: int | None
+    started: str
+    ended: str | None = None
+    base_branch: str
+    base_commit: str
+    backend: str
+    model: str
+    optimizer: str
+    judge: str
+    simulated: bool
+    dry_run: bool = False
+    sessions: int
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    tasks: int
+    split: Mapping[Split, int] = field(default_factory=dict)
+    needs: tuple[NeedView, ...] = ()
+    metric: Metric
+    rule: str
+    baseline: float | None = None
+    candidate: float | None = None
+    verdict: Verdict | None = None
+    reason: Reason
+    edits: tuple[EditView, ...] = ()
+    rejected: tuple[EditView, ...] = ()
+    on_trial: tuple[EditView, ...] = ()
+    unmatched: tuple[LeftOut, ...] = ()
+    suppressed: tuple[LeftOut, ...] = ()
+    documents: tuple[DocumentView, ...] = ()
+    branch: str | None = None
+    commits: tuple[str, ...] = ()
+    tokens: int | None = None
+    cost_usd: float | None = None
+    notes: tuple[str, ...] = ()
+    version: str
+
+    @property
+    def change(self) -> float | None:
+        return _change(self.baseline, self.candidate)

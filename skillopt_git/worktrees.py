@@ -1,0 +1,63 @@
+"""The user's work trees: what is checked out where, and the one way to move it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillopt_git.gitrepo import GitRepo, execute
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    """`branch` is a full ref name, None when detached; `head` is None before the first commit."""
+
+    path: Path
+    head: str | None
+    branch: str | None
+
+
+def worktrees(repo: GitRepo) -> tuple[Worktree, ...]:
+    """The main work tree (or bare folder) and the linked ones, except those whose folder is gone."""
+    told: list[dict[str, str]] = [{}]
+    for line in repo.run("worktree", "list", "--porcelain", "-z").fields:
+        if line:
+            name, _, value = line.partition(" ")
+            told[-1][name] = value
+        else:
+            told.append({})
+    return tuple(_worktree(repo, block) for block in told if block and "prunable" not in block)
+
+
+def _worktree(repo: GitRepo, block: Mapping[str, str]) -> Worktree:
+    head = block.get("HEAD")
+    return Worktree(Path(block["worktree"]), None if head == repo.zero else head, block.get("branch"))
+
+
+def checked_out(repo: GitRepo, ref: str) -> Worktree | None:
+    """The work tree that has the branch `ref` checked out."""
+    return next((tree for tree in worktrees(repo) if tree.branch == ref), None)
+
+
+def fast_forward(worktree: Worktree, commit: str) -> None:
+    """Moves the branch checked out in `worktree`, its index and files to `commit`, as `git merge --ff-only` does.
+
+    Where a file with local changes, or an untracked or ignored one, would be overwritten, nothing is touched and
+    `GitError` carries git's words. Never stashes.
+    """
+    safe = ("--ff-only", "--no-autostash", "--no-overwrite-ignore", "--no-verify-signatures", "--no-stat", "--quiet")
+    done = execute(worktree.path, "merge", *safe, "--end-of-options", commit)
+    if done.code:
+        raise done.error
+
+
+def differs(repo: GitRepo, commit: str, path: str) -> bool:
+    """Whether the user's file at `path` is another than that of `commit`, line end conversion aside."""
+    if repo.root is None:
+        return False
+    entry, file = repo.entry(commit, path), repo.root / path
+    if file.is_symlink() or not file.is_file():
+        return entry is not None or file.is_symlink()
+    local = repo.run("hash-object", "--stdin", f"--path={path}", data=file.read_bytes()).text
+    return entry is None or entry.sha != local

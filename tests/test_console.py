@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from skillopt_git.console import Console
+from skillopt_git.ports import Called, Gated, Harvested, LearningEvent, Mined, Noted, Reflected
+from skillopt_git.render import md_text
+
+ESC = "\x1b"
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Screen:
+    """A console and what it printed."""
+
+    def __init__(self, stream: type[io.StringIO] = io.StringIO, *, quiet: bool = False) -> None:
+        self.stdout, self.stderr = stream(), stream()
+        self.console = Console(quiet=quiet, stdout=self.stdout, stderr=self.stderr)
+
+    @property
+    def out(self) -> str:
+        return self.stdout.getvalue()
+
+    @property
+    def err(self) -> str:
+        return self.stderr.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terminal of the tests is 60 columns wide and has colours."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+
+def test_results_and_notes_go_to_different_streams() -> None:
+    """A pipe gets the results alone."""
+    screen = Screen()
+    screen.console.out("a result")
+    screen.console.note("a note")
+    assert (screen.out, screen.err) == ("a result\n", "a note\n")
+
+
+def test_quiet_silences_notes_and_progress_only() -> None:
+    """Results and errors are always said."""
+    screen = Screen(quiet=True)
+    screen.console.note("a note")
+    screen.console.progress(Noted("progress"))
+    screen.console.out("a result")
+    screen.console.error("it broke", "mend it")
+    assert (screen.out, screen.err) == ("a result\n", "error: it broke\nhint: mend it\n")
+
+
+def test_an_error_may_have_several_lines_and_no_hint() -> None:
+    """Line breaks of a message stay, an empty hint is not shown."""
+    screen = Screen()
+    screen.console.error("two problems:\n  one\n  two")
+    assert screen.err == "error: two problems:\n  one\n  two\n"
+
+
+@pytest.mark.parametrize("say", [Console.out, Console.note, Console.error], ids=["out", "note", "error"])
+def test_no_text_steers_the_terminal(say: object) -> None:
+    """Escape sequences and characters that hide or turn text do not get through."""
+    screen = Screen()
+    assert callable(say)
+    say(screen.console, f"café {ESC}[31mred{ESC}]0;title\a \u202egnirts\r")
+    said = screen.out + screen.err
+    assert "café" in said
+    assert not set(said) & {ESC, "\a", "\r", "\u202e"}
+
+
+def test_json_is_one_ascii_document() -> None:
+    """The document survives every locale; what is not a number in JSON is refused."""
+    screen = Screen()
+    screen.console.json({"rule": "Füge \u202e an", "score": None})
+    assert json.loads(screen.out) == {"rule": "Füge \u202e an", "score": None}
+    assert screen.out.isascii()
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        screen.console.json({"score": float("nan")})
+
+
+def test_markdown_keeps_its_bytes_in_a_pipe() -> None:
+    """`show > report.md` gives the report itself."""
+    screen = Screen()
+    text = f"# {md_text('use_pnpm *now* <b> @alice')}"
+    screen.console.markdown(text)
+    assert screen.out == f"{text}\n"
+
+
+def test_markdown_reads_plainly_on_a_terminal() -> None:
+    """Escapes and invisible characters meant for a forge are gone; nothing steers the terminal."""
+    screen = Screen(Terminal)
+    screen.console.markdown(f"{md_text('use_pnpm *now* <b> @alice')} &#8238; &amp;")
+    assert screen.out == "use_pnpm *now* <b> @alice <U+202E> &\n"
+
+
+def test_a_table_in_a_pipe_has_one_line_a_row() -> None:
+    """Nothing is cut or wrapped, and there is no colour."""
+    screen = Screen()
+    long = "word " * 60
+    screen.console.table("Tasks", ["id", "ask"], [["t1-0001", long], ["t1-0002", f"[bold]{ESC}[31m"]])
+    lines = screen.out.splitlines()
+    assert [line for line in lines if "t1-0001" in line and long.strip() in line]
+    assert [line for line in lines if "t1-0002" in line and "[bold]" in line]
+    assert "Tasks" in screen.out
+    assert ESC not in screen.out
+
+
+def test_a_table_on_a_terminal_keeps_to_its_width() -> None:
+    """Long cells are folded, and nothing is lost."""
+    screen = Screen(Terminal)
+    screen.console.table("", ["id", "ask"], [["t1-0001", "word " * 60]])
+    assert screen.out.count("word") == 60
+    shown = re.sub(rf"{ESC}\[[0-9;]*m", "", screen.out)
+    assert max(map(len, shown.splitlines())) <= 60
+
+
+def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With NO_COLOR a terminal gets no colours."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = Screen(Terminal)
+    screen.console.table("", ["id"], [["t1-0001"]])
+    assert f"{ESC}[3" not in screen.out
+
+
+EVENTS: list[tuple[LearningEvent, str]] = [
+    (Harvested(7, 2), "read 7 sessions, skipped 2"),
+    (Mined(5, 2), "found 5 tasks and 2 needs"),
+    (Called("rollout", 8, 0), "rollout: 8 answered"),
+    (Called("judge", 8, 1), "judge: 8 answered, 1 failed"),
+    (Reflected("CLAUDE.md", "n1-0001", 1), "CLAUDE.md: 1 edits for n1-0001"),
+    (Gated("CLAUDE.md", "r1-0001", "strong"), "CLAUDE.md: r1-0001 is strong"),
+    (Noted("a local file differs"), "a local file differs"),
+]
+
+
+@pytest.mark.parametrize(("event", "line"), EVENTS)
+def test_progress_is_plain_lines_where_nobody_watches(event: LearningEvent, line: str) -> None:
+    """Each event is one line on stderr."""
+    screen = Screen()
+    screen.console.progress(event)
+    assert (screen.out, screen.err) == ("", f"{line}\n")
+
+
+def test_counts_of_calls_overwrite_one_another_on_a_terminal() -> None:
+    """The line of a count is erased before the next text, and the last text stays."""
+    screen = Screen(Terminal)
+    screen.console.progress(Called("rollout", 8, 0))
+    screen.console.progress(Called("rollout", 16, 0))
+    screen.console.note("done")
+    erase = f"\r{ESC}[2K"
+    assert screen.err.count(erase) == 2
+    assert screen.err.endswith(f"{erase}done\n")
+    assert screen.err.count("\n") == 1
+
+
+def test_a_console_prints_to_the_process_by_default(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Without streams of its own it takes those of the process."""
+    Console().out(str(tmp_path))
+    Console().note("note")
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == (f"{tmp_path}\n", "note\n")

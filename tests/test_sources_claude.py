@@ -1,0 +1,649 @@
+"""Claude Code's transcripts, genuine ones first."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt_git.config import Config, Harvest
+from skillopt_git.model import Session, Skipped
+from skillopt_git.sources.claude import ClaudeSource, claude_home, make
+from skillopt_git.sources.claude_records import objects, record
+
+DATA = Path(__file__).parent / "data" / "transcripts"
+MANIFEST = json.loads((DATA / "manifest.json").read_text(encoding="utf-8"))["files"]
+TRANSCRIPTS = {
+    item["file"]: item["expected"]
+    for item in MANIFEST
+    if item.get("expected", {}).get("format") == "claude-code" and not item["expected"]["sidechain_file"]
+}
+NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
+
+
+def home_of(file: str) -> Path:
+    return DATA / file.split("/projects/")[0]
+
+
+def genuine(session: str) -> Session:
+    """The one session of the corpus whose id begins so."""
+    homes = {home_of(file) for file in TRANSCRIPTS}
+    found = [
+        item
+        for home in homes
+        for item in ClaudeSource(home).sessions(None)
+        if isinstance(item, Session) and item.id.startswith(session)
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+def said(session: Session, kind: str) -> list[str]:
+    return [turn.text for turn in session.turns if turn.kind == kind]
+
+
+def instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+@pytest.mark.parametrize("file", TRANSCRIPTS, ids=lambda file: "/".join(Path(file).parts[1::4]))
+def test_a_genuine_session_is_what_its_manifest_says(file: str) -> None:
+    """What was typed, answered, called and edited, where, on which branch and when: all of it is found."""
+    expected = TRANSCRIPTS[file]
+    found = {item.path: item for item in ClaudeSource(home_of(file)).sessions(None) if isinstance(item, Session)}
+    session = found[str(DATA / file)]
+
+    assert [turn.text for turn in session.prompts] == [item["text"] for item in expected["prompts"] if item["active"]]
+    assert said(session, "command") == expected["slash_commands"]
+    assert said(session, "shell") == expected["bash_inputs"]
+    assert session.final == expected["final_assistant_text"]
+    assert (session.id, session.source) == (expected["session_id"], "claude")
+    assert (session.cwd, session.branch) == (expected["cwd"], expected["git_branch"])
+    assert list(session.tools) == expected["tools"]
+    assert list(session.files) == expected["files_edited"]
+    assert (session.started, session.ended) == (instant(expected["started"]), instant(expected["ended"]))
+
+
+def test_every_other_genuine_file_is_skipped_with_its_reason() -> None:
+    """Sub-agents' files and the empty file that resuming leaves are no sessions, and nothing else is lost."""
+    homes = sorted({home_of(file) for file in TRANSCRIPTS})
+    found = [item for home in homes for item in ClaudeSource(home).sessions(None)]
+
+    assert sum(isinstance(item, Session) for item in found) == len(TRANSCRIPTS)
+    assert sorted((Path(item.path).name[:14], item.reason) for item in found if isinstance(item, Skipped)) == [
+        ("99e3ba26-2c00-", "empty"),
+        ("agent-1a48a41f", "sub-agent"),
+        ("agent-318eb288", "sub-agent"),
+        ("agent-96e8c0d8", "sub-agent"),
+        ("agent-ad3df5b2", "sub-agent"),
+        ("agent-ae78c0ac", "sub-agent"),
+    ]
+
+
+def test_reading_changes_nothing() -> None:
+    """Every file, folder and time under the home is the same after reading as before."""
+
+    def state() -> dict[str, tuple[str, int]]:
+        return {
+            str(path): (
+                hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
+                path.stat().st_mtime_ns,
+            )
+            for path in sorted(DATA.rglob("*"))
+        }
+
+    before = state()
+    for home in {home_of(file) for file in TRANSCRIPTS}:
+        list(ClaudeSource(home).sessions(None))
+
+    assert state() == before
+
+
+def test_answers_lie_between_the_turns_they_answer() -> None:
+    """All that the assistant showed between two user turns is one answer; its tool calls and thoughts are not in it."""
+    session = genuine("a90152b9")
+
+    assert [(turn.kind, turn.text[:41]) for turn in session.turns] == [
+        ("prompt", "The discount() helper in src/acme/pricing"),
+        ("answer", "I'll look at the helper first.\n\n`discount"),
+        ("prompt", "No, don't use if statements here. Use min"),
+        ("answer", "Understood, switching to min/max.\n\nReplac"),
+        ("prompt", "ok commit it with a short message"),
+        ("answer", 'Committed as "Clamp discount pct" on feat'),
+    ]
+
+
+def test_a_queued_prompt_stands_before_its_answer() -> None:
+    """A prompt queued while a tool ran is written beside the chain, yet is read in its place."""
+    texts = [turn.text for turn in genuine("2fcf9385").turns]
+
+    at = texts.index("Which file tests the pricing helpers?")
+    assert texts[at - 1 : at + 2] == [
+        "Starting the migration.",
+        texts[at],
+        "tests/test_pricing.py tests the pricing helpers.",
+    ]
+
+
+def test_synthetic_replies_and_failures_are_no_answers() -> None:
+    """What the program itself wrote in the assistant's place is not shown as its answer."""
+    assert said(genuine("9cf48f80"), "answer") == ["You are on feature/pricing-fix."]
+    assert "No response requested." not in "".join(turn.text for turn in genuine("e5fde075").turns)
+
+
+@pytest.mark.parametrize(
+    ("session", "skills"),
+    [("098b9804", ("run-tests",)), ("a8ccce3a", ("run-tests",)), ("a90152b9", ()), ("2fcf9385", ("run-tests",))],
+)
+def test_skills_are_known_by_the_model_s_call_and_by_the_user_s(session: str, skills: tuple[str, ...]) -> None:
+    """A skill counts whether the model called it or the user typed its name; a plain session has none."""
+    assert genuine(session).skills == skills
+
+
+def test_worktree_and_headless_sessions_say_so() -> None:
+    """A worktree session knows where it came from, and `claude -p` is told from a person at the keyboard."""
+    worktree, typed, old = genuine("226cc8fa"), genuine("2fcf9385"), genuine("3b9d81f4")
+
+    assert (worktree.original_cwd, typed.original_cwd) == ("/home/dev/acme-api", None)
+    assert (worktree.headless, typed.headless, old.headless) == (True, False, False)
+
+
+# --- made-up transcripts -----------------------------------------------------------------------------------------
+
+
+class Transcript:
+    """Writes records as the agent does, each the child of the one before unless told otherwise."""
+
+    def __init__(self, home: Path, name: str = "s1") -> None:
+        self.path = home / "projects" / "-home-alice-acme-api" / f"{name}.jsonl"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.lines: list[bytes] = []
+        self.last: str | None = None
+        self.name = name
+
+    def add(self, type_: str, content: Any = None, **fields: Any) -> str:
+        uuid = fields.setdefault("uuid", f"u{len(self.lines)}")
+        line = {
+            "parentUuid": self.last,
+            "sessionId": self.name,
+            "cwd": "/home/alice/acme-api",
+            "timestamp": (NOON + timedelta(seconds=len(self.lines))).isoformat().replace("+00:00", "Z"),
+            "type": type_,
+            **({} if content is None else {"message": {"role": type_, "content": content}}),
+            **fields,
+        }
+        self.raw(json.dumps(line).encode() + b"\n")
+        self.last = uuid
+        return str(uuid)
+
+    def prompt(self, text: Any, **fields: Any) -> str:
+        return self.add("user", text, **{"promptSource": "typed", "origin": {"kind": "human"}, **fields})
+
+    def answer(self, text: str, **fields: Any) -> str:
+        return self.add("assistant", [{"type": "text", "text": text}], **fields)
+
+    def call(self, name: str, given: Mapping[str, Any], **fields: Any) -> str:
+        block = {"type": "tool_use", "id": f"call{len(self.lines)}", "name": name, "input": given}
+        return self.add("assistant", [block], **fields)
+
+    def raw(self, line: bytes) -> None:
+        self.lines.append(line)
+
+    def write(self) -> Path:
+        self.path.write_bytes(b"".join(self.lines))
+        return self.path
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Transcript:
+    return Transcript(tmp_path / "claude")
+
+
+def read(home: Path, since: datetime | None = None) -> tuple[list[Session], list[tuple[str, str, int]]]:
+    found = list(ClaudeSource(home).sessions(since))
+    skipped = [(Path(item.path).name, item.reason, item.count) for item in found if isinstance(item, Skipped)]
+    return [item for item in found if isinstance(item, Session)], skipped
+
+
+def session_of(transcript: Transcript) -> Session:
+    transcript.write()
+    (session,), _ = read(transcript.path.parents[2])
+    return session
+
+
+def test_a_bad_piece_costs_only_itself(transcript: Transcript) -> None:
+    """Bad lines are counted by reason, and the conversation around them is whole."""
+    transcript.prompt("first")
+    for line in (
+        b'[1, 2]\n"s"\nnull\n',
+        b"\xff\xfe\n",
+        b'{"type": "user", "messa\n',
+        b"\0\0\0\n",
+        b"[" * 100_000 + b"\n",
+    ):
+        transcript.raw(line)
+    transcript.raw(b'{"type": "user", "message": {"content": "nameless"}}\n\n')
+    transcript.prompt("second", parentUuid="lost-with-a-bad-line")
+    transcript.raw(transcript.lines.pop()[:-1] + b'{"type": "from-the-future"}\0\0\n')
+    transcript.answer("done")
+    transcript.raw(b'{"type":"assistant","uuid":"cut')
+    transcript.write()
+
+    (session,), skipped = read(transcript.path.parents[2])
+
+    assert [turn.text for turn in session.turns] == ["first", "second", "done"]
+    assert sorted(skipped) == [
+        ("s1.jsonl", "a message without an id", 1),
+        ("s1.jsonl", "cut off", 1),
+        ("s1.jsonl", "no text", 1),
+        ("s1.jsonl", "not JSON", 2),
+        ("s1.jsonl", "not UTF-8", 1),
+        ("s1.jsonl", "not an object", 3),
+    ]
+
+
+@given(st.binary(max_size=200))
+def test_any_line_is_read_or_told(line: bytes) -> None:
+    """Whatever bytes a line holds, each of its pieces is an object that becomes a record, or a reason."""
+    for piece in objects(line):
+        assert piece if isinstance(piece, str) else record(piece)
+
+
+LOOSE = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["type", "text", "content"]), inner),
+    max_leaves=6,
+)
+KEYS = ["type", "uuid", "parentUuid", "message", "attachment", "timestamp", "origin", "isMeta", "promptSource", "cwd"]
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), LOOSE), st.sampled_from(["user", "assistant", "attachment", "system"]))
+def test_any_object_is_a_record_whose_text_can_be_written(line: dict[str, Any], type_: str) -> None:
+    """Fields of any shape are read as nothing, and what is read is valid UTF-8."""
+    found = record({**line, "type": type_})
+
+    assert found.text.encode() is not None
+    assert found.kind is None or found.text
+
+
+def test_unwritable_characters_are_replaced(transcript: Transcript) -> None:
+    """A lone surrogate or a NUL in a prompt, a name or a path does not survive; U+2028 does, and ends no line."""
+    transcript.prompt("a\ud83db\0c\u2028d")
+    transcript.raw(transcript.lines.pop().replace(b"\\u2028", "\u2028".encode()))
+
+    assert session_of(transcript).prompts[0].text == "a\ufffdb\ufffdc\u2028d"
+
+
+@pytest.mark.parametrize(
+    ("fields", "content"),
+    [
+        ({"isMeta": True}, "Continue from where you left off."),
+        ({"isCompactSummary": True}, "This session is being continued"),
+        ({"isSidechain": True}, "Find the tax rate"),
+        ({"origin": {"kind": "task-notification"}}, "<task-notification>done</task-notification>"),
+        ({"promptSource": "system"}, "a wake-up nobody typed"),
+        ({}, [{"type": "tool_result", "tool_use_id": "x", "content": "output"}, {"type": "text", "text": "y"}]),
+        ({}, [{"type": "image"}]),
+    ],
+)
+def test_what_nobody_typed_is_no_prompt(transcript: Transcript, fields: dict[str, Any], content: Any) -> None:
+    """Notices, summaries, sub-agents' tasks and tool results stand in user records, and are not the user's words."""
+    transcript.prompt("real")
+    transcript.prompt(content, **fields)
+
+    assert [turn.text for turn in session_of(transcript).turns] == ["real"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<bash-stdout>a</bash-stdout>",
+        "<local-command-stdout>b</local-command-stdout>",
+        "Caveat: The messages below were generated by the user while",
+        "[Request interrupted by user]",
+        "[Request interrupted by user for tool use]",
+        "<command-message>x without a name</command-message>",
+    ],
+)
+def test_an_old_version_s_own_texts_are_no_prompts(transcript: Transcript, text: str) -> None:
+    """Where no line names its source, the harness's own texts are told by how they begin."""
+    transcript.add("user", "What does [Request interrupted by user] mean?")
+    transcript.add("user", text)
+
+    assert [turn.text for turn in session_of(transcript).turns] == ["What does [Request interrupted by user] mean?"]
+
+
+def test_a_version_that_names_sources_names_all(transcript: Transcript) -> None:
+    """In a session resumed by a newer version, an unnamed line is a prompt in the old part and a notice in the new."""
+    transcript.add("user", "typed long ago", version="2.0.60")
+    transcript.prompt("typed", version="2.1.197")
+    transcript.add("user", "Review finished.", version="2.1.197")
+
+    assert [turn.text for turn in session_of(transcript).turns] == ["typed long ago", "typed"]
+
+
+def test_quoted_tags_are_the_user_s_words(transcript: Transcript) -> None:
+    """A labelled prompt that quotes a command's tags, or one of the harness's texts, is kept as it is."""
+    quoting = "<command-name>/x</command-name> shows up in my log, why?"
+    transcript.prompt(quoting)
+    transcript.prompt("<bash-stdout> is what?")
+
+    assert said(session_of(transcript), "prompt") == [quoting, "<bash-stdout> is what?"]
+
+
+def test_what_an_editor_put_in_front_is_cut(transcript: Transcript) -> None:
+    """The editor's note of the open file is not part of the prompt, wherever its block stands."""
+    note = "<ide_opened_file>The user opened a.py</ide_opened_file>"
+    transcript.prompt([{"type": "text", "text": note}, {"type": "text", "text": "Fix it"}])
+    transcript.prompt(f"{note}\nand this <ide_selection>typed</ide_selection>")
+
+    assert said(session_of(transcript), "prompt") == ["Fix it", "and this <ide_selection>typed</ide_selection>"]
+
+
+@pytest.mark.parametrize("prompt", ["use pnpm", [{"type": "text", "text": "use pnpm"}]])
+def test_a_prompt_delivered_in_the_middle_of_a_turn_counts(transcript: Transcript, prompt: Any) -> None:
+    """A queued prompt that only an attachment holds is a turn, and the attachment's id is its own."""
+    queued = {"type": "queued_command", "commandMode": "prompt", "prompt": prompt}
+    transcript.prompt("install")
+    transcript.call("Bash", {"command": "npm i"})
+    transcript.add("attachment", attachment=queued, uuid="q1", timestamp="2026-11-29T11:00:00Z")
+    transcript.answer("switched")
+    transcript.add("attachment", attachment={**queued, "commandMode": "task-notification"})
+    transcript.add("attachment", attachment={**queued, "origin": {"kind": "peer"}})
+
+    session = session_of(transcript)
+
+    assert [turn.text for turn in session.turns] == ["install", "use pnpm", "switched"]
+    assert session.turns[1].id == "q1"
+
+
+def test_prompts_typed_while_the_agent_worked_are_kept_and_taken_back_ones_are_not(transcript: Transcript) -> None:
+    """A childless prompt beside a running turn was queued; one that another prompt replaced was taken back."""
+    transcript.prompt("start")
+    call = transcript.call("Bash", {"command": "make"})
+    transcript.prompt("and lint", promptSource="sdk")
+    end = transcript.answer("made and linted", parentUuid=call)
+    transcript.prompt("taken back")
+    transcript.prompt("queued, never answered", promptSource="queued", parentUuid=end)
+    transcript.prompt("next", parentUuid=end)
+    transcript.answer("yes")
+
+    assert [turn.text for turn in session_of(transcript).turns] == [
+        "start",
+        "and lint",
+        "made and linted",
+        "queued, never answered",
+        "next",
+        "yes",
+    ]
+
+
+def test_a_rewound_branch_is_not_read_but_its_tools_count(transcript: Transcript) -> None:
+    """Turns of an abandoned branch are gone, answered ones too; what was called and edited there did happen."""
+    root = transcript.prompt("start")
+    transcript.prompt("wrong way")
+    transcript.call("Edit", {"file_path": "/home/alice/acme-api/a.py"})
+    transcript.add("user", [{"type": "tool_result", "tool_use_id": "call2"}])
+    transcript.prompt("right way", parentUuid=root)
+    transcript.answer("good")
+    session = session_of(transcript)
+
+    assert [turn.text for turn in session.turns] == ["start", "right way", "good"]
+    assert (session.tools, session.files) == (("Edit",), ("/home/alice/acme-api/a.py",))
+
+
+def test_the_order_of_lines_does_not_matter(transcript: Transcript) -> None:
+    """The same records in any order make the same conversation."""
+    transcript.prompt("one")
+    transcript.call("Read", {})
+    transcript.add("user", [{"type": "tool_result", "tool_use_id": "call1"}])
+    transcript.answer("uno")
+    transcript.prompt("two")
+    transcript.answer("due")
+    straight = session_of(transcript)
+    transcript.lines.reverse()
+
+    assert session_of(transcript) == straight
+
+
+@pytest.mark.parametrize("logical", [{"logicalParentUuid": "u1"}, {"logicalParentUuid": "gone"}, {}])
+def test_compaction_does_not_cut_the_conversation(transcript: Transcript, logical: dict[str, str]) -> None:
+    """What was said before a compaction is still part of the session, even if the link to it is lost."""
+    transcript.prompt("before")
+    transcript.answer("old")
+    transcript.add("system", subtype="compact_boundary", parentUuid=None, **logical)
+    transcript.prompt("after")
+
+    assert [turn.text for turn in session_of(transcript).turns] == ["before", "old", "after"]
+
+
+def test_rings_and_repeats_end(transcript: Transcript) -> None:
+    """Records that name each other as parents, or stand in the file twice, are read once."""
+    transcript.prompt("one", uuid="a", parentUuid="b")
+    transcript.prompt("two", uuid="b", parentUuid="a")
+    transcript.add("attachment", uuid="b", parentUuid="a")
+    transcript.lines.append(transcript.lines[0])
+
+    assert {turn.text for turn in session_of(transcript).turns} == {"one", "two"}
+
+
+def test_an_id_used_twice_goes_to_the_one_who_spoke(transcript: Transcript) -> None:
+    """Where a hook's attachment took a prompt's id, the prompt is what is kept."""
+    transcript.add("attachment", uuid="a", parentUuid=None)
+    transcript.prompt("hello", uuid="a", parentUuid=None)
+
+    assert said(session_of(transcript), "prompt") == ["hello"]
+
+
+def test_a_command_written_twice_is_one_turn(transcript: Transcript) -> None:
+    """The system's note of a command the user's record already holds is not a second command."""
+    envelope = (
+        "<command-name>/cost</command-name>\n<command-message>cost</command-message>\n<command-args></command-args>"
+    )
+    transcript.add("user", envelope)
+    transcript.add("system", subtype="local_command", content=envelope)
+    transcript.add("user", envelope)
+
+    assert said(session_of(transcript), "command") == ["/cost", "/cost"]
+
+
+def test_skills_and_tools_are_named_safely(transcript: Transcript) -> None:
+    """Names that a model made up hold only what names are made of; an older `command` input names a skill too."""
+    transcript.add("user", "<command-name>/deploy</command-name>")
+    transcript.add("user", [{"type": "text", "text": "Base directory for this skill: /x/deploy"}], isMeta=True)
+    transcript.call("Skill", {"command": "plug:lint"})
+    transcript.call("rm -rf `x`", {"file_path": "/x"})
+
+    session = session_of(transcript)
+
+    assert session.skills == ("deploy", "plug:lint")
+    assert session.tools == ("Skill", "rm_-rf__x_")
+    assert session.files == ()
+
+
+def test_only_successful_edits_touch_files(transcript: Transcript) -> None:
+    """An edit counts once its result came and was no error; notebooks count as well."""
+    transcript.prompt("edit")
+    for name, key, result in (
+        ("Edit", "file_path", {"is_error": True}),
+        ("NotebookEdit", "notebook_path", {"is_error": False}),
+        ("Write", "file_path", None),
+    ):
+        call = f"call{len(transcript.lines)}"
+        transcript.call(name, {key: f"/{name}"})
+        if result is not None:
+            transcript.add("user", [{"type": "tool_result", "tool_use_id": call, **result}])
+
+    assert session_of(transcript).files == ("/NotebookEdit",)
+
+
+def test_missing_facts_are_none(transcript: Transcript) -> None:
+    """No cwd, no branch and no times are said as such; `HEAD` is no branch; the file's name stands in for the id."""
+    transcript.prompt("hi", cwd=None, gitBranch="HEAD", timestamp="0001-01-01T00:00:00+14:00", sessionId=None)
+    session = session_of(transcript)
+
+    assert (session.id, session.cwd, session.branch, session.started, session.ended) == ("s1", None, None, None, None)
+
+
+def test_times_are_instants_in_utc(transcript: Transcript) -> None:
+    """An offset is taken into account, and a time without one is UTC."""
+    transcript.prompt("hi", timestamp="2026-11-29T13:30:00+02:00")
+    transcript.answer("ho", timestamp="2026-11-29T12:00:00")
+    session = session_of(transcript)
+
+    assert (session.started, session.ended) == (NOON - timedelta(minutes=30), NOON)
+    assert session.started is not None
+    assert session.started.tzinfo == UTC
+
+
+def test_a_sub_agent_inside_a_main_file_is_not_read(transcript: Transcript) -> None:
+    """Side records of older versions drop out; a file of nothing else is a sub-agent's."""
+    transcript.prompt("main")
+    transcript.prompt("side", isSidechain=True, parentUuid=None)
+    transcript.answer("reply", parentUuid="u0")
+    other = Transcript(transcript.path.parents[2], "s2")
+    other.prompt("side", isSidechain=True)
+    other.write()
+    transcript.write()
+
+    (session,), skipped = read(transcript.path.parents[2])
+
+    assert [turn.text for turn in session.turns] == ["main", "reply"]
+    assert skipped == [("s2.jsonl", "sub-agent", 1)]
+
+
+def test_a_session_nobody_spoke_in_is_skipped(transcript: Transcript) -> None:
+    """A file with an answer only, or with loose notes only, holds no prompt."""
+    transcript.answer("ECHO: Warmup")
+    transcript.write()
+    notes = Transcript(transcript.path.parents[2], "s2")
+    notes.raw(b'{"type": "mode", "mode": "normal"}\n')
+    notes.write()
+
+    assert read(transcript.path.parents[2]) == ([], [("s1.jsonl", "no prompt", 1), ("s2.jsonl", "no prompt", 1)])
+
+
+# --- the walk ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("made", [(), ("claude",)])
+def test_a_missing_home_is_no_error(tmp_path: Path, made: tuple[str, ...]) -> None:
+    """Without a home, or with an empty one, there are no sessions and one word about it."""
+    for name in made:
+        (tmp_path / name).mkdir()
+
+    assert read(tmp_path / "claude") == ([], [("projects", "no such folder", 1)])
+
+
+def test_what_is_no_transcript_is_skipped_and_the_walk_goes_on(transcript: Transcript, tmp_path: Path) -> None:
+    """A dangling link, a pipe, a folder named like a file and a link in a ring cost only themselves."""
+    transcript.prompt("here")
+    folder = transcript.write().parent
+    (folder / "a-folder.jsonl").mkdir()
+    os.mkfifo(folder / "b-pipe.jsonl")
+    (folder / "c-dangling.jsonl").symlink_to(folder / "nothing.jsonl")
+    (folder / "d-ring.jsonl").symlink_to(folder / "d-ring.jsonl")
+    (folder / "e-link.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
+    (folder / "notes.md").write_text("not a transcript")
+    (tmp_path / "elsewhere.jsonl").write_bytes(transcript.path.read_bytes())
+
+    sessions, skipped = read(tmp_path / "claude")
+
+    assert [session.id for session in sessions] == ["s1"]
+    assert skipped == [
+        ("a-folder.jsonl", "not a file", 1),
+        ("b-pipe.jsonl", "not a file", 1),
+        ("c-dangling.jsonl", "a dangling link", 1),
+        ("d-ring.jsonl", "unreadable", 1),
+        ("e-link.jsonl", "a link out of the folder", 1),
+    ]
+
+
+def test_links_inside_the_home_are_followed_once(transcript: Transcript, tmp_path: Path) -> None:
+    """A folder moved within the home and linked back is read once, also where a link leads up again."""
+    transcript.prompt("here")
+    folder = transcript.write().parent
+    archive = tmp_path / "claude" / "archive"
+    folder.rename(archive)
+    folder.symlink_to(archive)
+    (archive / "up").symlink_to(tmp_path / "claude" / "projects")
+    linked_home = tmp_path / "linked"
+    linked_home.symlink_to(tmp_path / "claude")
+
+    for home in (tmp_path / "claude", linked_home):
+        sessions, skipped = read(home)
+        assert ([session.id for session in sessions], skipped) == (["s1"], [])
+
+
+def test_a_file_where_the_folder_should_be_is_unreadable(tmp_path: Path) -> None:
+    """When `projects` cannot be listed, that is said."""
+    (tmp_path / "projects").write_text("")
+
+    assert read(tmp_path) == ([], [("projects", "unreadable", 1)])
+
+
+def test_a_file_that_vanishes_meanwhile_is_skipped(transcript: Transcript) -> None:
+    """A transcript deleted after it was listed does not stop the walk."""
+    transcript.prompt("here")
+    transcript.write()
+    second = Transcript(transcript.path.parents[2], "s2")
+    second.prompt("gone")
+    second.write()
+    found = ClaudeSource(transcript.path.parents[2]).sessions(None)
+
+    assert isinstance(next(found), Session)
+    second.path.unlink()
+    assert [item.reason for item in found if isinstance(item, Skipped)] == ["no such file"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said_at", "kept"),
+    [(1, -1, True), (-1, 1, True), (-1, 0, True), (0, -1, True), (-1, -1, False)],
+)
+def test_a_session_is_too_old_only_by_both_clocks(
+    transcript: Transcript, changed: int, said_at: int, kept: bool
+) -> None:
+    """A copied file is newer and a restored one older than what it holds; either time keeps the session."""
+    transcript.prompt("hi", timestamp=(NOON + timedelta(hours=said_at)).isoformat())
+    path = transcript.write()
+    stamp = (NOON + timedelta(hours=changed)).timestamp()
+    os.utime(path, (stamp, stamp))
+
+    sessions, skipped = read(path.parents[2], NOON)
+
+    assert [session.id for session in sessions] == (["s1"] if kept else [])
+    assert skipped == ([] if kept else [("s1.jsonl", "before the window", 1)])
+
+
+def test_a_session_without_times_is_kept(transcript: Transcript) -> None:
+    """Where nothing tells when it happened, a session is not taken for old."""
+    transcript.prompt("hi", timestamp=None)
+    path = transcript.write()
+    os.utime(path, (0, 0))
+
+    assert [session.id for session in read(path.parents[2], NOON)[0]] == ["s1"]
+
+
+def test_the_home_is_found_by_flag_then_variable_then_default() -> None:
+    """A flag wins over `CLAUDE_CONFIG_DIR`, which wins over `~/.claude`; `~` is the given HOME."""
+    environ = {"HOME": "/home/alice", "CLAUDE_CONFIG_DIR": "/srv/claude"}
+
+    assert claude_home("~/other", environ) == Path("/home/alice/other")
+    assert claude_home("", environ) == Path("/srv/claude")
+    assert claude_home("", {"HOME": "/home/alice"}) == Path("/home/alice/.claude")
+    assert claude_home("", {}) == Path("~/.claude").expanduser()
+
+
+def test_the_source_is_made_from_the_settings(tmp_path: Path) -> None:
+    """The setting names the home, and the source says which it reads."""
+    source = make(Config(harvest=Harvest(claude_home=str(tmp_path))), {})
+
+    assert (source.name, source.home) == ("claude", str(tmp_path))
