@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -23,6 +23,7 @@ from skillopt_git.model import Metric
 from skillopt_git.schema import problems, read
 
 FILE_NAME = ".skillopt.toml"
+LONGEST_LOOKBACK = 876_000.0  # hours; a hundred years, for dates have a beginning
 PERSONAL = "personal"
 SHARED = "shared"
 NonNegative = Annotated[int, Ge(0)]
@@ -47,7 +48,7 @@ class Harvest:
     roots: tuple[str, ...] = _setting(
         (), "Other folders whose sessions count as this repository's, for sessions that came from elsewhere.", PERSONAL
     )
-    lookback_hours: Annotated[float, Ge(0.0)] = _setting(
+    lookback_hours: Annotated[float, Ge(0.0), Le(LONGEST_LOOKBACK)] = _setting(
         72.0, "How far back a first run reads; later runs go on from their checkpoint. 0 reads everything."
     )
     max_sessions: NonNegative = _setting(0, "Most sessions read in one run. 0 means three times `mine.max_tasks`.")
@@ -205,19 +206,17 @@ def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 def _files(root: Path | None, environ: Mapping[str, str], found: list[str]) -> Iterator[Layer]:
     if root is not None:
-        yield _table_layer(root / "pyproject.toml", SHARED, found, lambda table: table.get("tool", {}).get("skillopt"))
-        yield _table_layer(root / FILE_NAME, SHARED, found, lambda table: table)
-    yield _table_layer(user_file(environ), PERSONAL, found, lambda table: table)
+        yield _table_layer(root / "pyproject.toml", SHARED, found, ("tool", "skillopt"))
+        yield _table_layer(root / FILE_NAME, SHARED, found)
+    yield _table_layer(user_file(environ), PERSONAL, found)
 
 
-def _table_layer(
-    path: Path, door: str, found: list[str], pick: Callable[[dict[str, Any]], dict[str, Any] | None]
-) -> Layer:
+def _table_layer(path: Path, door: str, found: list[str], inside: tuple[str, ...] = ()) -> Layer:
     try:
-        table = pick(tomllib.loads(path.read_text(encoding="utf-8"))) or {}
+        table = _inside(tomllib.loads(path.read_text(encoding="utf-8")), inside)
     except (FileNotFoundError, NotADirectoryError):
         return Layer(path.name, door, {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:  # not readable, not UTF-8, not TOML, or no table
         found.append(f"{path}: {error}")
         return Layer(path.name, door, {})
     values: dict[str, Any] = {}
@@ -229,12 +228,24 @@ def _table_layer(
     return Layer(str(path), door, values)
 
 
+def _inside(table: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
+    for key in keys:
+        table = table.get(key, {})
+        if not isinstance(table, dict):
+            raise ValueError(f"'{key}' must be a table")  # noqa: TRY004 - told like the other faults of a file
+    return table
+
+
 def _environment(environ: Mapping[str, str]) -> Layer:
+    """An empty variable counts as not set. One that names a section and no setting of it is a typing error."""
+    known = {item.env: item for item in settings()}
+    sections = tuple(f"SKILLOPT_{part.name}_".upper() for part in fields(Config))
     values: dict[str, Any] = {}
-    for item in settings():
-        text = environ.get(item.env)
-        if text is not None:
-            values[item.key] = _from_text(item, text)
+    for name, text in environ.items():
+        if text and name in known:
+            values[known[name].key] = _from_text(known[name], text)
+        elif text and name.startswith(sections):
+            values[name.removeprefix("SKILLOPT_").lower().replace("_", ".", 1)] = text
     return Layer("environment", PERSONAL, values)
 
 

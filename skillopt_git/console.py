@@ -5,7 +5,6 @@ Nothing reaches a terminal that could steer it: control, escape and direction-ch
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import sys
@@ -54,7 +53,7 @@ class Console:
     def markdown(self, text: str) -> None:
         """`render`'s Markdown: as it is for a file or a pipe, and on a terminal without what only a forge needs."""
         if self._stdout.isatty():
-            self.out(html.unescape(_ESCAPED.sub(r"\1", text.replace(_ZERO_WIDTH, ""))))
+            self.out(_ESCAPED.sub(r"\1", text.replace(_ZERO_WIDTH, "")))
         else:
             self._close_line()
             print(text, file=self._stdout)

@@ -26,11 +26,14 @@ from skillopt_git.model import (
     digest,
 )
 from skillopt_git.ports import Backend, CallFailed, Judge, Listener, Reflected, Reply, Request
+from skillopt_git.redact import find_secrets
 from skillopt_git.replay import Documents, Rollout, replay
 from skillopt_git.schema import read
+from skillopt_git.wishes import RULE_LIMIT
 
 SHOWN_TASKS = 5  # failing tasks shown to the optimizer
 SHOWN_TEXT = 1_500  # characters of each
+REASON_LIMIT = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +152,7 @@ def _parsed(reply: Reply, need: Need, document: Document) -> tuple[Edit, ...] | 
             target=document.path,
             anchor=item.anchor if item.op != "add" else None,
             text=guard.one_line(item.text) if item.text is not None and item.op != "delete" else None,
-            reason=item.reason,
+            reason="" if find_secrets(item.reason) else item.reason[:REASON_LIMIT],
             need=need.id,
         )
         for item in answer.edits
@@ -170,6 +173,10 @@ def judge_question(task: Task, reply: Reply) -> str:
 def lint(edit: Edit) -> str | None:
     """Why the rule linter refuses this edit; None when it does not."""
     gained = guard.gained(edit.anchor or "", edit.text or "")
+    if "[REDACTED:" in edit.sentence or find_secrets(edit.sentence):
+        return "the rule quotes a secret"
+    if len(edit.sentence) > RULE_LIMIT:
+        return f"the rule is longer than {RULE_LIMIT} characters"
     return f"the rule would gain a capability: {', '.join(sorted(gained))}" if gained else None
 
 
@@ -198,6 +205,7 @@ def trial(
         verdict=decision.verdict,
         why=decision.why,
         trial=name,
+        subject=subject(edit, document, bench),
         pairs=pairs,
         baseline=decision.baseline,
         candidate=decision.candidate,

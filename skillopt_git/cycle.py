@@ -60,7 +60,12 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
     needs = recurring(known.needs, known.tasks, min_sessions=config.mine.min_sessions)
     tasks, notes = usable(known, models, config, inputs.teachable.skill)
     learned = Learned(
-        reason="nothing_recurred", known=known, models=models, waiting=_waiting(known, needs), notes=notes
+        reason="nothing_recurred",
+        known=known,
+        models=models,
+        waiting=_waiting(known, needs),
+        notes=notes,
+        metric=config.gate.metric,
     )
     early = _nothing_to_learn(known, needs)
     if early is not None:

@@ -94,7 +94,7 @@ def _without_regression(pairs: Sequence[Pair], gate: Gate, found: tuple[Verdict,
     if fallen:
         return "harmful", f"got worse: {_named(fallen)}"
     missing = [pair for pair in pairs if pair.base is None or pair.cand is None]
-    if missing and found[0] != "harmful":
+    if missing:
         return "inconclusive", f"not measured on both sides: {_named(missing)}"
     return found
 

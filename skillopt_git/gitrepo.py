@@ -199,7 +199,7 @@ class GitRepo:
     def resolve(self, rev: str) -> str | None:
         """The full id of the commit `rev` names; None when there is none."""
         done = self.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
-        return None if done.code else done.text
+        return done.text if re.fullmatch(r"[0-9a-f]+", done.text) else None  # `^main` is no failure to git
 
     def refs(self, prefix: str) -> dict[str, str]:
         """Ids by full name of the ref `prefix`, or of those in the folder of that name."""
@@ -228,10 +228,10 @@ class GitRepo:
 
     def update_ref(self, ref: str, new: str | None, old: str | None, message: str) -> None:
         """Moves `ref` from `old` (None: it must not exist) to `new` (None: deletes it). Raises `RefMoved`."""
-        if new is None and old is None:
-            if self.ref(ref):
-                raise RefMoved(f"{ref} exists, and was thought not to")
-            return
+        if not ref.startswith("refs/"):  # git would write HEAD, or a file of that name
+            raise GitError(f"'{ref}' is not the full name of a ref")
+        if new is None and old is None:  # git would delete whatever is there
+            new = self.zero
         words = ["-d", "--", ref] if new is None else ["--", ref, new]
         done = self.attempt("update-ref", "-m", message, *words, old or self.zero)
         if done.code:
@@ -301,7 +301,9 @@ class GitRepo:
             self._refuse_obstacles(parent, changes)
         lines = (_index_line(path, change or ("0", self.zero)) for path, change in changes.items())
         with self._index(parent) as env:
-            self.run("update-index", "-z", "--index-info", data=b"".join(lines), env=env)
+            told = self.run("update-index", "-z", "--index-info", data=b"".join(lines), env=env)
+            if told.err:  # a path such as `.git/x` is left out with a mere warning
+                raise told.error
             # A partial clone need not hold the blobs of the untouched files.
             tree = self.run("write-tree", "--missing-ok", env=env).text
         return self.commit_tree(tree, [*([parent] if parent else []), *parents], message, author, when)

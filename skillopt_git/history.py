@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from skillopt_git.errors import GitError
 from skillopt_git.gitrepo import GitRepo, Identity
 
 _TRAILERS = "%(trailers:only=true,unfold=true,separator=%x1f,key_value_separator=%x1e)"
@@ -35,13 +36,12 @@ def log(
 ) -> tuple[Commit, ...]:
     """The commits of `include` that `exclude` does not have, oldest first; with `paths`, those that touch them."""
     options = ["--topo-order", "--reverse", *(["--first-parent"] if first_parent else [])]
-    # Only a resolved id may follow `^`: a revision may hold words of its own.
-    revs = [include, *([f"^{_commit_id(repo, exclude)}"] if exclude else [])]
-    return _commits(repo, *options, "--end-of-options", *revs, "--", *paths)
+    revs = [_commit_id(repo, include), *([f"^{_commit_id(repo, exclude)}"] if exclude else [])]
+    return _commits(repo, *options, *revs, "--", *paths)
 
 
 def show(repo: GitRepo, rev: str) -> Commit:
-    return _commits(repo, "--max-count=1", "--end-of-options", rev, "--")[0]
+    return _commits(repo, "--max-count=1", _commit_id(repo, rev), "--")[0]
 
 
 def is_ancestor(repo: GitRepo, ancestor: str, descendant: str) -> bool:
@@ -61,8 +61,9 @@ def merge_base(repo: GitRepo, one: str, other: str) -> str | None:
 
 def merge_tree(repo: GitRepo, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
     """The tree of a trial merge, and the paths in conflict. Touches nothing."""
-    options = ("--write-tree", "-z", "--name-only", "--no-messages", "--end-of-options")
-    done = repo.attempt("merge-tree", *options, ours, theirs)
+    # Resolved here: git reports an unknown revision like a conflict.
+    sides = _commit_id(repo, ours), _commit_id(repo, theirs)
+    done = repo.attempt("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", *sides)
     if done.code > 1:
         raise done.error
     tree, *conflicts = done.fields
@@ -70,7 +71,10 @@ def merge_tree(repo: GitRepo, ours: str, theirs: str) -> tuple[str, tuple[str, .
 
 
 def _commit_id(repo: GitRepo, rev: str) -> str:
-    return repo.resolve(rev) or show(repo, rev).sha
+    sha = repo.resolve(rev)
+    if sha is None:
+        raise GitError(f"'{rev}' is not a commit of this repository")
+    return sha
 
 
 def _commits(repo: GitRepo, *args: str) -> tuple[Commit, ...]:

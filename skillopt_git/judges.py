@@ -119,7 +119,9 @@ def _pattern(arg: str) -> re.Pattern[str]:
 def _regex_problem(arg: str) -> str | None:
     try:
         _pattern(arg)
-    except (re.error, OverflowError, RecursionError) as error:
+    except RecursionError:
+        return "invalid regex (nested too deeply)"
+    except (re.error, OverflowError) as error:
         return f"invalid regex ({error})"
     return None
 

@@ -7,6 +7,7 @@ order in which they meet does not matter.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -55,7 +56,8 @@ def unique(events: Iterable[Event]) -> tuple[Event, ...]:
     """Each id once, where it came first. Of two spellings of one id the smaller line stands, whoever wrote it."""
     found: dict[str, Event] = {}
     for event in events:
-        found[event.id] = min(found.get(event.id, event), event, key=event_line)
+        known = found.get(event.id)
+        found[event.id] = event if known is None else min(known, event, key=event_line)
     return tuple(found.values())
 
 
@@ -69,7 +71,9 @@ def union(ours: bytes, theirs: bytes) -> bytes:
 class Ledger:
     """The ledger of `repo` at `ref`. `author` signs its commits."""
 
-    def __init__(self, repo: GitRepo, ref: str, author: Identity) -> None:
+    def __init__(
+        self, repo: GitRepo, ref: str, author: Identity, *, pause: Callable[[float], None] = time.sleep
+    ) -> None:
         if not ref.startswith("refs/"):
             raise ConfigError(
                 f"propose.ledger_ref must be a full ref name, not '{ref}'", "such as refs/skillopt/ledger"
@@ -77,6 +81,7 @@ class Ledger:
         self._repo = repo
         self._ref = ref
         self._author = author
+        self._pause = pause
         self._contents: dict[str, Contents] = {}  # by commit, so never stale
 
     def events(self) -> tuple[Event, ...]:
@@ -200,11 +205,11 @@ class Ledger:
 
     def _retried(self, attempt: Callable[[str | None], T]) -> T:
         """Each try starts from where the ref is then: who lost the race appends to what won it."""
-        for _ in range(MOST_TRIES - 1):
+        for tries in range(MOST_TRIES - 1):
             try:
                 return attempt(self._repo.ref(self._ref))
             except RefMoved:
-                continue
+                self._pause(0.01 * 2**tries)
         return attempt(self._repo.ref(self._ref))
 
 

@@ -376,6 +376,7 @@ class Candidate:
     verdict: Verdict
     why: str
     trial: str | None = None
+    subject: str = ""  # what stays the same over a trial
     pairs: tuple[Pair, ...] = ()
     baseline: float | None = None
     candidate: float | None = None

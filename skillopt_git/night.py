@@ -12,7 +12,7 @@ from skillopt_git.consolidate import Bench, Reflection
 from skillopt_git.errors import BackendError, ConfigError
 from skillopt_git.harvest import Harvest
 from skillopt_git.mine import sessions_of
-from skillopt_git.model import Candidate, Document, Edit, Need, Reason, Split, Task
+from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Need, Reason, Split, Task, Verdict
 from skillopt_git.ports import Backend, CallFailed, Gated, Judge, Listener
 from skillopt_git.recall import Family, History, held_back
 from skillopt_git.replay import Documents, Rollout, replay, unsampled
@@ -70,6 +70,14 @@ class Learned:
     baseline: float | None = None
     candidate: float | None = None
     notes: tuple[str, ...] = ()
+
+    metric: Metric = "mixed"
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The run's verdict: the first of the ranking that a candidate has."""
+        held = {candidate.verdict for candidate in self.candidates}
+        return next((verdict for verdict in RUN_VERDICTS if verdict in held), None)
 
     @property
     def accepted(self) -> tuple[Candidate, ...]:

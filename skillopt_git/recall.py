@@ -90,7 +90,7 @@ class Negative:
     need: str | None
 
     def holds_back(self, edit: Edit) -> bool:
-        """In every document (with the reason `wrong-place` in its own only): the sentence, near-duplicates, the need."""
+        """The sentence, near-duplicates, the need, in every document; for `wrong-place` in its own only."""
         if self.event.reason == "wrong-place" and edit.target != self.event.target:
             return False
         if self.need is not None and self.need == edit.need:

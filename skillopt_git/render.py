@@ -12,7 +12,7 @@ import shlex
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import isfinite
@@ -226,6 +226,10 @@ def _number(value: float | str | None) -> Safe:
     return md_text(value) if isinstance(value, str) else Safe(f"{value:,.4g}") if value is not None else _figure(None)
 
 
+def _command(words: Sequence[str], tail: str = "") -> Safe:
+    return md_code(shlex.join(words) + tail)
+
+
 # --- templates ---------------------------------------------------------------------------------------------------
 
 _TEXT_FILTERS = {"plain": plain, "paragraph": _paragraph, "wrap": _wrap}
@@ -236,7 +240,7 @@ _MARKDOWN_FILTERS = {
     "md_code_cell": md_code_cell,
     "md_fence": md_fence,
     "number": _number,
-    "command": lambda words, tail="": md_code(shlex.join(words) + tail),
+    "command": _command,
 }
 _FILTERS = {"one_line": one_line, "score": score, "change": change, "dollars": dollars, "counted": counted}
 

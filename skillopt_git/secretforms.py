@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 
 Span: TypeAlias = tuple[str, int, int]  # kind, start, end
 Strength: TypeAlias = Literal["password", "token", "key"]
+Style: TypeAlias = Literal["code", "env", "connection"]
 
 
 # --- values -------------------------------------------------------------------------------------------------------
@@ -29,14 +30,16 @@ _FILLER_WORDS = (
 _PLACEHOLDER = re.compile(
     rf"""[^A-Za-z0-9]*                                   # *** or ...
     | (.)\1*                                             # 00000000
-    | \$\w+ | \$?\{{+.*\}}* | \$\(.* | %\w+%? | <.* | @\w+    # ${{TOKEN}}, <token>
-    | .*(?:\.\.\.|…) | \[.*
+    | \$\w+ | \$?\{{+.*\}}* | \$\(.* | %\w+% | <.*>       # ${{TOKEN}}, <token>
+    | .*(?:\.\.\.|…) | \[.*\]
     | (?:(?:{_FILLER_WORDS})[-_ ]?)++\d{{0,3}}              # your-token-here, password1
     """,
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 _TYPE_NAME = re.compile(r"(?:u?int|float|bytes|str|utf|sha|md|base|tok|arg|param|var)[-_]?\d+", re.IGNORECASE)
-_NUMBER_OR_DATE = re.compile(r"[\d\s:.,+_/TZ-]*")
+_NO_TOKEN = re.compile(
+    rf"[\d\s:.,+_/TZ-]*|\#[0-9a-f]{{3,8}}|{_TYPE_NAME.pattern}", re.IGNORECASE
+)  # number, date, colour
 _PATH = re.compile(r"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]*://")
 _CODE_NAME = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)+")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{38,}={0,2}")
@@ -48,22 +51,31 @@ def is_placeholder(value: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What stands behind a telling name. `exact`: written as in `.env` files and connection strings, never in code."""
+    """What stands behind a telling name.
+
+    In `code` a bare word may be a variable; in an `env` file or a `connection` string it is the value itself.
+    """
 
     text: str
-    quoted: bool
-    exact: bool
+    quoted: bool = True
+    style: Style = "code"
 
     def is_secret(self, strength: Strength) -> bool:
-        if is_placeholder(self.text) or _CODE_NAME.fullmatch(self.text) or self._is_path:
+        if strength == "password" and self.style == "connection":
+            return any(map(str.isalnum, self.text)) and not self.text.startswith("$")
+        if is_placeholder(self.text) or self._is_code or self._is_path:
             return False
         match strength:
             case "password":
                 return self._is_password
             case "token":
-                return self._is_token or (self.exact and len(self.text) >= 8 and self.text.isalpha())
+                return self._is_token
             case "key":
-                return self.exact and any(_is_mixed(part, 8) for part in _parts(self.text))
+                return self.style != "code" and any(_is_mixed(part, 8) for part in _parts(self.text))
+
+    @property
+    def _is_code(self) -> bool:
+        return not self.quoted and _CODE_NAME.fullmatch(self.text) is not None
 
     @property
     def _is_path(self) -> bool:
@@ -71,28 +83,22 @@ class _Value:
 
     @property
     def _is_password(self) -> bool:
-        if self.exact:
+        if self.style != "code":
             return len(self.text) >= 4
-        if _TYPE_NAME.fullmatch(self.text):
-            return False
-        digits = any(map(str.isdigit, self.text))
-        words = self.text.split()
-        if len(words) > 1:
-            return self.quoted and digits and len(words) <= 4
-        return len(self.text) >= 6 and (digits or self._is_lone_word)
-
-    @property
-    def _is_lone_word(self) -> bool:
-        """Letters only: a password in quotes, unless capitalised as a label is."""
-        return self.quoted and len(self.text) >= 8 and not self.text.istitle() and " " not in self.text
+        words, digits = self.text.split(), any(map(str.isdigit, self.text))
+        if len(words) > 1 or _TYPE_NAME.fullmatch(self.text):
+            return self.quoted and digits and 1 < len(words) <= 4
+        # Letters only: a password in quotes, unless capitalised as a label is.
+        return len(self.text) >= 6 and (digits or (self.quoted and len(self.text) >= 8 and not self.text.istitle()))
 
     @property
     def _is_token(self) -> bool:
-        if _TYPE_NAME.fullmatch(self.text) or _NUMBER_OR_DATE.fullmatch(self.text) or " " in self.text:
+        if _NO_TOKEN.fullmatch(self.text) or " " in self.text:
             return False
-        return any(_is_mixed(part, 6) for part in _parts(self.text)) or (
-            len(self.text) >= 20 and sum(map(str.isdigit, self.text)) >= 3
-        )
+        if self.style != "code" and len(self.text) >= 8 and self.text.isalpha():
+            return True
+        long_with_digits = len(self.text) >= 20 and sum(map(str.isdigit, self.text)) >= 3
+        return long_with_digits or any(_is_mixed(part, 6) for part in _parts(self.text))
 
 
 def _parts(value: str) -> list[str]:
@@ -193,7 +199,7 @@ def _urls(view: str) -> Iterator[Span]:
 _QUOTE = r"""\\{0,3}["'`]?"""
 _AUTHORIZATION = re.compile(
     rf"""authorization{_QUOTE}[ \t]{{0,4}}[:=][ \t]{{0,4}}{_QUOTE}
-    (?:([a-z0-9-]{{3,20}})[ \t]{{1,4}})?([^\s"'`\\,;<>{{}}]{{6,4096}})""",
+    (?:([a-z0-9-]{{3,20}})[ \t]{{1,4}})?([^\s"'`\\,;<>(){{}}\[\]]{{6,4096}}+)(?![(\[])""",
     re.IGNORECASE | re.VERBOSE,
 )
 _BEARER = re.compile(r"\bBearer[ \t]{1,4}([A-Za-z0-9._~+/=-]{16,4096})", re.IGNORECASE)
@@ -203,11 +209,11 @@ _COOKIE_VALUE = re.compile(r"=([^\s;=]{8,4096}=*)")
 
 def _headers(view: str) -> Iterator[Span]:
     for m in _AUTHORIZATION.finditer(view):
-        scheme, value = (m[1] or "").lower(), _Value(m[2], quoted=False, exact=False)
+        scheme, value = (m[1] or "").lower(), _Value(m[2])
         if _is_basic(m[2]) if scheme == "basic" else value.is_secret("token"):
             yield ("authorization", *m.span(2))
     for m in _BEARER.finditer(view):
-        if _Value(m[1], quoted=False, exact=False).is_secret("token"):
+        if _Value(m[1]).is_secret("token"):
             yield ("authorization", *m.span(1))
     for m in _COOKIE.finditer(view):
         for pair in _COOKIE_VALUE.finditer(view, *m.span(1)):
@@ -236,6 +242,7 @@ _ASSIGNED = re.compile(
 _GIVEN = re.compile(
     rf"(?:--?[A-Za-z-]{{0,40}}|\blogin[ \t]{{1,4}}\S{{1,64}}[ \t]{{1,4}}){_NAME}(?P<op>[ \t]{{1,4}})", re.IGNORECASE
 )
+_AFTER_SEMICOLON = re.compile(r";[ ]?\Z")
 _LEAD = re.compile(r"[A-Za-z0-9_$.-]{0,64}\Z")
 _KEY_OF_A_LOCK = re.compile(
     r"(?:api|access|secret|private|account|auth|authentication|encrypt|encryption|signing|sign|shared|master|storage|"
@@ -287,13 +294,10 @@ class _Named:
                 return "password"
 
     @property
-    def exact(self) -> bool:
-        """Written as in a `.env` file or a connection string, where a bare word is a value and never a variable."""
-        return self.in_connection_string or (self.op == "=" and (self.lead + self.word).isupper())
-
-    @property
-    def in_connection_string(self) -> bool:
-        return self.op.strip() == "=" and self.before.rstrip().endswith(";")
+    def style(self) -> Style:
+        if self.op.strip() == "=" and _AFTER_SEMICOLON.search(self.before):
+            return "connection"
+        return "env" if self.op == "=" and (self.lead + self.word).isupper() else "code"
 
 
 _OPEN = re.compile(r"""[furbFURB]{0,2}(\\{0,3}["'`])""")
@@ -306,13 +310,13 @@ _LONGEST = 4096
 def _value_at(view: str, start: int, named: _Named) -> tuple[_Value, tuple[int, int]] | None:
     if opening := _OPEN.match(view, start):
         return _quoted(view, opening.end(), opening[1], named)
-    if named.exact and (braced := _BRACED.match(view, start)):
-        return _Value(braced[1], quoted=True, exact=True), braced.span(1)
+    if named.style == "connection" and (braced := _BRACED.match(view, start)):
+        return _Value(braced[1], style=named.style), braced.span(1)
     bare = _BARE.match(view, start)
-    if bare is None or (view[bare.end() : bare.end() + 1] in {"(", "[", "{"} and not named.exact):
+    if bare is None or (view[bare.end() : bare.end() + 1] in {"(", "[", "{"} and named.style == "code"):
         return None  # a call or an index: code, not a value
     text = bare[0].rstrip(".:")
-    return _Value(text, quoted=False, exact=named.exact), (start, start + len(text))
+    return _Value(text, quoted=False, style=named.style), (start, start + len(text))
 
 
 def _quoted(view: str, start: int, quote: str, named: _Named) -> tuple[_Value, tuple[int, int]]:
@@ -325,7 +329,7 @@ def _quoted(view: str, start: int, quote: str, named: _Named) -> tuple[_Value, t
         end = closing
     text = view[start:end].rstrip()
     judged = text if end < stop else text.partition(" ")[0]
-    return _Value(judged, quoted=True, exact=named.exact), (start, start + len(text))
+    return _Value(judged, style=named.style), (start, start + len(text))
 
 
 def _end_of(inside: re.Pattern[str], view: str, start: int, stop: int) -> int:

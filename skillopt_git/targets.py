@@ -58,13 +58,16 @@ def document_entry(repo: GitRepo, commit: str, path: str) -> Entry | None:
 
     Raises `SafetyError` for a path or a link to what may not be written, `ConfigError` for what cannot be taught.
     """
+    link: Entry | None = None
     for _ in range(MOST_LINKS + 1):
         _refuse_forbidden(path)
         _refuse_detours(repo, commit, path)
         entry = repo.entry(commit, path)
+        if entry is None and link is not None:
+            raise ConfigError(f"{link.path} is a link to {path}, which does not exist")
         if entry is None or entry.mode != LINK:
             return _teachable(repo, commit, path, entry)
-        path = _followed(repo, commit, entry)
+        link, path = entry, _followed(repo, entry)
     raise ConfigError(f"{path} is behind more than {MOST_LINKS} links")
 
 
@@ -83,13 +86,11 @@ def _refuse_detours(repo: GitRepo, commit: str, path: str) -> None:
             raise ConfigError(f"{path} cannot be taught: {entry.path} is {kind(entry)}")
 
 
-def _followed(repo: GitRepo, commit: str, link: Entry) -> str:
+def _followed(repo: GitRepo, link: Entry) -> str:
     to = repo.blob(link.sha).decode("utf-8", "surrogateescape")
     path = posixpath.normpath(posixpath.join(posixpath.dirname(link.path), to))
     if to.startswith("/") or path == ".." or path.startswith("../"):
         raise SafetyError(f"{link.path} is a link to {to!r}, outside of the repository")
-    if allowed(path) and repo.entry(commit, path) is None:
-        raise ConfigError(f"{link.path} is a link to {path}, which does not exist")
     return path
 
 

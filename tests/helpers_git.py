@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import subprocess
 from pathlib import Path
 
 from skillopt_git.gitrepo import Identity
@@ -22,7 +22,7 @@ def snapshot(repo: Repository, *, ours: str = "refs/skillopt/") -> dict[str, obj
     return {
         "tree": _files(repo.path),
         "git": {name: _bytes(git_dir / name) for name in bookkeeping},
-        "names": sorted(os.listdir(git_dir)),
+        "names": sorted(path.name for path in git_dir.iterdir()),
         "common": {name: _bytes(common / name) for name in ("config", "HEAD", "packed-refs", "logs/refs/stash")},
         "refs": [line for line in listed if not line.startswith(ours)],
     }
@@ -60,7 +60,9 @@ def tree(repo: Repository, commit: str) -> dict[str, tuple[str, bytes]]:
     for line in filter(None, repo.git("ls-tree", "-r", "-z", "--full-tree", commit).split("\0")):
         meta, path = line.split("\t", 1)
         mode, _, sha = meta.split()
-        found[path] = (mode, repo.bytes("cat-file", "blob", sha))
+        found[path] = (mode, _stored(repo, sha))
     return found
 
 
+def _stored(repo: Repository, sha: str) -> bytes:
+    return subprocess.run(["git", "cat-file", "blob", sha], cwd=repo.path, capture_output=True, check=True).stdout

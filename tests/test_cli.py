@@ -263,17 +263,18 @@ def test_a_reader_that_leaves_early_hears_no_complaint(option: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "skillopt_git", option]
-    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, cwd=ROOT, check=False)
+    env = {**os.environ, "PYTHONUNBUFFERED": ""}
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, env=env, cwd=ROOT, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-def test_a_narrow_locale_does_not_stop_the_output() -> None:
+def test_a_narrow_locale_does_not_stop_the_output(verbs: Verbs, tmp_path: Path) -> None:
     """A character that cannot be written is spelt out."""
-    code = "from skillopt_git.cli import main; main({'greet': ('absent', 'Says olé.')})"
-    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    command = [sys.executable, "-c", code, "--help"]
-    assert b"Says ol\\xe9." in subprocess.run(command, stdout=subprocess.PIPE, env=env, cwd=ROOT, check=True).stdout
+    command = [sys.executable, "-c", f"from skillopt_git.cli import main; main({verbs})", "act", "--how", "olé"]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, env=env, cwd=ROOT, check=True)
+    assert done.stdout == b"night 0 went ol\\xe9\n"
 
 
 def test_both_scripts_lead_to_the_one_door() -> None:

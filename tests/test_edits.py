@@ -199,6 +199,7 @@ def test_last_rule_takes_the_block_with_it() -> None:
     """An emptied block goes, and the blank line that came with it."""
     assert changed("Intro\n\n" + block("- One"), delete("One")) == "Intro\n"
     assert changed("Intro\n" + block("- One"), delete("One")) == "Intro\n"
+    assert changed("Intro\n  \n" + block("- One"), delete("One")) == "Intro\n  \n"
     assert changed(block("- One") + "Outro\n", delete("One")) == "Outro\n"
     assert changed("Intro\n\n" + block("- One") + "\nOutro\n", delete("One")) == "Intro\n\nOutro\n"
 
@@ -291,6 +292,11 @@ def test_only_list_items_inside_the_block_are_rules() -> None:
     assert rules("- Mine\n") == ()
 
 
+def test_only_line_ends_end_a_line() -> None:
+    """A form feed or a Unicode separator inside a line does not begin a second rule."""
+    assert rules(block("- One\x0c- Two", "- Three\u2028- Four")) == ("One - Two", "Three - Four")
+
+
 def test_nearest_compares_with_learned_rules_only() -> None:
     """The user's lines do not count; 1 is the same sentence, 0 no rule at all."""
     document = f"- {PNPM}\n" + block(f"- {TESTS}", "- Use yarn, not npm")
@@ -333,11 +339,16 @@ def test_skill_scaffold_is_a_valid_skill(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("path", "name"),
-    [("skills/My Skill_2/SKILL.md", "my-skill-2"), (f"{'é' * 9}/SKILL.md", "learned-rules"), ("SKILL.md", "learned")],
+    [
+        (f"{'a' * 63}-bc/SKILL.md", "a" * 63),
+        ("skills/My Skill_2/SKILL.md", "my-skill-2"),
+        (f"{'é' * 9}/SKILL.md", "learned-rules"),
+        ("SKILL.md", "learned-rules"),
+    ],
 )
 def test_skill_name_is_made_valid(path: str, name: str) -> None:
     """A folder whose name a skill may not have still gives a name that it may."""
-    assert f"\nname: {name}" in scaffold("skill", path)
+    assert f"\nname: {name}\n" in scaffold("skill", path)
 
 
 def test_memory_scaffold_is_a_heading() -> None:
@@ -390,11 +401,11 @@ def test_text_outside_of_a_new_block_is_untouched(document: str, edits: list[Edi
 
 @given(DOCUMENTS, DOCUMENTS, EDITS)
 def test_text_around_a_block_is_untouched(before: str, after: str, edits: list[Edit]) -> None:
-    """What stands before and after the block stays; only an emptied block takes a blank line along."""
+    """What stands before and after the block stays as it is while a rule is left in it."""
     before, after = f"{before}\n", f"\n{after.removeprefix(BOM)}"
     document = f"{before}{START}\n- keep me\n- drop me\n{END}{after}"
     try:
-        outcome = apply(document, [edit for edit in edits if edit.anchor != "keep me"])
+        outcome = apply(document, [*edits, delete("drop me")])
     except DamagedBlock:
         assume(False)
     assert outcome.text.startswith(f"{before}{START}\n")

@@ -88,7 +88,7 @@ def _beside(tree: Tree, path: Sequence[str]) -> Iterator[Record]:
     for uuid, record in tree.records.items():
         parent = depth.get(tree.parents[uuid] or "")
         if record.kind == "prompt" and uuid not in depth and uuid not in answered and parent is not None:
-            following = (tree.records[step].kind for step in path[parent + 1 :])
+            following = (tree.records[path[at]].kind for at in range(parent + 1, len(path)))
             if record.prompt_source == "queued" or next(filter(None, following), None) == "answer":
                 yield record
 

@@ -1,0 +1,356 @@
+"""From what a night or a proposal is to what people and machines are told of it. Pure.
+
+A proposal is told from its events and evidence alone, so that its commits and its page never depend on the last run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from skillopt_git import gate
+from skillopt_git.config import Gate
+from skillopt_git.ledger import evidence_name
+from skillopt_git.mine import sessions_of
+from skillopt_git.model import RUN_VERDICTS, Candidate, Edit, Event, Evidence, EvidenceTask, Score, Split, Task
+from skillopt_git.night import Learned
+from skillopt_git.recall import Proposal, Proposed
+from skillopt_git.redact import without_hex
+from skillopt_git.views import DocumentView, EditView, LeftOut, NeedView, ProposalView, RunView, TaskRow
+
+EvidenceOf = Callable[[str], Evidence | None]  # by its SHA-256
+
+
+# --- proposals ---------------------------------------------------------------------------------------------------
+
+
+def edit_view(item: Proposed, evidence_of: EvidenceOf) -> EditView:
+    data = item.event.data
+    name = data["evidence"]
+    evidence = evidence_of(name) if name else None
+    return EditView(
+        id=item.edit.id,
+        rule=item.edit.rule,
+        target=item.edit.target,
+        op=item.edit.op,
+        text=item.edit.text,
+        anchor=item.edit.anchor,
+        reason=item.edit.reason,
+        verdict=data["verdict"],
+        why=data["why"],
+        night=_night(data["night"]),
+        run=item.event.run or "",
+        evidence=name,
+        need=item.edit.need,
+        need_sessions=data["need_sessions"],
+        rows=_rows(evidence),
+        baseline=data["baseline"],
+        candidate=data["candidate"],
+        gate_numbers=evidence.numbers if evidence else {},
+        simulated=item.event.simulated,
+    )
+
+
+def _night(number: object) -> str:
+    return "a simulated night" if number is None else f"night {number}"
+
+
+def _rows(evidence: Evidence | None, asks: Mapping[str, str] | None = None) -> tuple[TaskRow, ...]:
+    if evidence is None:
+        return ()
+    chosen = Gate(metric=evidence.settings["metric"], mixed_weight=evidence.settings["mixed_weight"])
+    return tuple(
+        TaskRow(
+            task=task.task,
+            family=task.family,
+            ask=(asks or {}).get(task.task),
+            base=_value(task, "base", chosen),
+            cand=_value(task, "cand", chosen),
+        )
+        for task in evidence.tasks
+    )
+
+
+def _value(task: EvidenceTask, arm: str, chosen: Gate) -> float | None:
+    hard = task.base if arm == "base" else task.cand
+    soft = (task.soft or {}).get("base" if arm == "base" else "cand", ())
+    scores = [
+        Score(hard=h, soft=h if s is None else s) for h, s in zip(hard, soft or hard, strict=True) if h is not None
+    ]
+    return gate.mean(scores, chosen)
+
+
+def proposal_view(proposal: Proposal, evidence_of: EvidenceOf, *, ledger_ref: str) -> ProposalView:
+    """The open edits of a proposal; those with an outcome where none is open any more."""
+    items = proposal.pending or proposal.edits
+    edits = tuple(edit_view(item, evidence_of) for item in items)
+    data = proposal.first.data
+    verdicts = {edit.verdict for edit in edits}
+    return ProposalView(
+        branch=proposal.branch,
+        base_branch=proposal.base_branch,
+        base_commit=proposal.base,
+        opened=proposal.first.ts[:10],
+        simulated=proposal.simulated,
+        ungated="ungated" in verdicts,
+        draft=verdicts != {"strong"},
+        edits=edits,
+        gate_rule=data["rule"],
+        metric=data["metric"],
+        target_model=data["model"],
+        optimizer_model=data["optimizer"],
+        judge=data["judge"],
+        version=data["version"],
+        ledger_ref=ledger_ref,
+    )
+
+
+# --- a run -------------------------------------------------------------------------------------------------------
+
+
+def run_view(
+    learned: Learned,
+    *,
+    run: str,
+    night: int | None,
+    started: str,
+    ended: str | None,
+    base: tuple[str, str],
+    dry_run: bool,
+    proposed: tuple[Event, ...],
+    branch: str | None,
+    commits: tuple[str, ...],
+    notes: tuple[str, ...],
+    version: str,
+) -> RunView:
+    """The whole night for its owner; the report stays on this machine, so it may quote what was asked."""
+    harvest = learned.known.harvest
+    skipped: Counter[str] = Counter()
+    for item in harvest.skipped if harvest else ():
+        skipped[item.reason] += item.count
+    tasks = learned.known.tasks
+    asks = {task.id: task.ask for task in tasks}
+    put = {event.edit for event in proposed}
+    views = [(candidate, _candidate_view(candidate, learned, asks, run, night)) for candidate in learned.candidates]
+    return RunView(
+        run=run,
+        night=night,
+        started=started,
+        ended=ended,
+        base_branch=base[0],
+        base_commit=base[1],
+        backend=learned.models.target.name,
+        model=learned.models.target.model,
+        optimizer=learned.models.optimizer.model,
+        judge=learned.models.judge.name,
+        simulated=learned.models.target.simulated,
+        dry_run=dry_run,
+        sessions=len(harvest.sessions) if harvest else 0,
+        skipped=dict(skipped),
+        tasks=len(tasks),
+        split=split_counts(tasks),
+        needs=tuple(
+            NeedView(text=text, sessions=len(sessions_of(need, tasks)), tasks=sum(need in task.needs for task in tasks))
+            for need, text in sorted(learned.known.needs.items())
+            if sessions_of(need, tasks)
+        ),
+        metric=learned.metric,
+        rule="off" if any(item.verdict == "ungated" for item in learned.candidates) else "strict",
+        baseline=learned.baseline,
+        candidate=learned.candidate,
+        verdict=learned.verdict,
+        reason=learned.reason,
+        edits=tuple(view for candidate, view in views if candidate.accepted and (dry_run or view.id in put)),
+        rejected=tuple(view for candidate, view in views if not candidate.accepted),
+        unmatched=tuple(LeftOut(text=edit.sentence, why=why) for edit, why in (*learned.unmatched, *learned.linted)),
+        suppressed=tuple(LeftOut(text=edit.sentence, why=why) for edit, why in learned.suppressed),
+        documents=documents(learned),
+        branch=branch,
+        commits=commits,
+        notes=(*learned.notes, *notes),
+        version=version,
+    )
+
+
+def split_counts(tasks: tuple[Task, ...]) -> dict[Split, int]:
+    counts = Counter(task.split for task in tasks)
+    return {"train": counts["train"], "val": counts["val"], "test": counts["test"]}
+
+
+def _candidate_view(
+    candidate: Candidate, learned: Learned, asks: Mapping[str, str], run: str, night: int | None
+) -> EditView:
+    (edit,) = candidate.edits
+    return EditView(
+        id=edit.id,
+        rule=edit.rule,
+        target=edit.target,
+        op=edit.op,
+        text=edit.text,
+        anchor=edit.anchor,
+        reason=edit.reason,
+        verdict=candidate.verdict,
+        why=candidate.why,
+        night=_night(night),
+        run=run,
+        evidence=evidence_name(candidate.evidence) if candidate.evidence else None,
+        need=edit.need,
+        need_sessions=len(sessions_of(edit.need or "", learned.known.tasks)),
+        rows=_rows(candidate.evidence, asks),
+        baseline=candidate.baseline,
+        candidate=candidate.candidate,
+        gate_numbers=candidate.evidence.numbers if candidate.evidence else {},
+        simulated=learned.models.target.simulated,
+    )
+
+
+def documents(learned: Learned) -> tuple[DocumentView, ...]:
+    """Each document that a rule was tried in."""
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in learned.candidates:
+        groups.setdefault(candidate.document.path, []).append(candidate)
+    return tuple(_document_view(path, group, learned) for path, group in groups.items())
+
+
+def _document_view(path: str, group: list[Candidate], learned: Learned) -> DocumentView:
+    """With several accepted edits their common mean is known only when they are all that was accepted."""
+    verdicts = {candidate.verdict for candidate in group}
+    accepted = [candidate for candidate in group if candidate.accepted]
+    alone = len(accepted) == len(learned.accepted)
+    together = learned.candidate if alone else None
+    return DocumentView(
+        path=path,
+        verdict=next(verdict for verdict in RUN_VERDICTS if verdict in verdicts),
+        baseline=next((item.baseline for item in group if item.baseline is not None), None),
+        candidate=accepted[0].candidate if len(accepted) == 1 else together,
+    )
+
+
+# --- records -----------------------------------------------------------------------------------------------------
+
+
+def edit_record(edit: Edit, verdict: str | None, why: str) -> dict[str, Any]:
+    return {
+        "id": edit.id,
+        "rule": edit.rule,
+        "target": edit.target,
+        "op": edit.op,
+        "text": without_hex(edit.sentence),
+        "why": why,
+        "verdict": verdict,
+    }
+
+
+def run_record(view: RunView, learned: Learned, *, project: str, adopted_commit: str | None) -> dict[str, Any]:
+    """The `run --json` record."""
+    put = {edit.id for edit in view.edits}
+    return {
+        "v": 1,
+        "run": view.run,
+        "night": view.night,
+        "project": project,
+        "started": view.started,
+        "ended": view.ended,
+        "backend": view.backend,
+        "model": view.model,
+        "optimizer": view.optimizer,
+        "simulated": view.simulated,
+        "sessions": view.sessions,
+        "tasks": view.tasks,
+        "replayed": len(learned.replayed),
+        "split": dict(view.split),
+        "rule": view.rule,
+        "metric": view.metric,
+        "baseline": view.baseline,
+        "candidate": view.candidate,
+        "verdict": view.verdict,
+        "accepted": bool(learned.accepted),
+        "proposed": view.branch is not None,
+        "reason": view.reason,
+        "edits": [
+            edit_record(edit, item.verdict, item.why)
+            for item in learned.candidates
+            for edit in item.edits
+            if edit.id in put
+        ],
+        "rejected": [
+            edit_record(edit, item.verdict, item.why)
+            for item in learned.candidates
+            for edit in item.edits
+            if not item.accepted
+        ],
+        "unmatched": [edit_record(edit, None, why) for edit, why in (*learned.unmatched, *learned.linted)],
+        "suppressed": [edit_record(edit, None, why) for edit, why in learned.suppressed],
+        "candidates": [_candidate_record(item) for item in learned.candidates],
+        "documents": [
+            {"path": item.path, "verdict": item.verdict, "baseline": item.baseline, "candidate": item.candidate}
+            for item in view.documents
+        ],
+        "branch": view.branch,
+        "commits": list(view.commits),
+        "pull_request": None,
+        "adopted": adopted_commit is not None,
+        "adopted_commit": adopted_commit,
+        "tokens": view.tokens,
+        "cost_usd": view.cost_usd,
+        "notes": list(view.notes),
+    }
+
+
+def _candidate_record(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "document": candidate.document.path,
+        "base_blob": candidate.document.blob,
+        "edits": [edit.id for edit in candidate.edits],
+        "verdict": candidate.verdict,
+        "evidence": evidence_name(candidate.evidence) if candidate.evidence else None,
+    }
+
+
+def diagnostics(learned: Learned) -> dict[str, Any]:
+    """So that a night of zeros explains itself. Everything in it has passed the redaction on its way in."""
+    return {
+        "v": 1,
+        "reason": learned.reason,
+        "failures": [
+            {"kind": item.kind, "message": item.message, "retryable": item.retryable} for item in learned.failures
+        ],
+        "left_out": dict(learned.models.skipped),
+        "reflections": [
+            {
+                "need": item.need.id,
+                "edits": len(item.edits),
+                "failure": item.failure.kind if item.failure else None,
+                "reply": item.reply[:2_000],
+            }
+            for item in learned.reflections
+        ],
+        "rollouts": [
+            {
+                "task": item.task.id,
+                "split": item.task.split,
+                "hard": item.score.hard if item.score else None,
+                "soft": item.score.soft if item.score else None,
+                "notes": list(item.score.notes) if item.score else [],
+                "answer": getattr(item.reply, "text", "")[:500],
+            }
+            for item in learned.rollouts
+        ],
+        "held_out": [
+            {
+                "candidate": [edit.id for edit in item.edits],
+                "verdict": item.verdict,
+                "tasks": [
+                    {
+                        "task": pair.task,
+                        "base": pair.base.hard if pair.base else None,
+                        "candidate": pair.cand.hard if pair.cand else None,
+                        "notes": list(pair.cand.notes) if pair.cand else [],
+                    }
+                    for pair in item.pairs
+                ],
+            }
+            for item in learned.candidates
+        ],
+    }

@@ -1,0 +1,133 @@
+"""From a proposal's events to its branch: one reproducible commit an edit, and a compare-and-swap of the ref.
+
+A commit is a function of its edit, the base blob and the proposal's events; the same proposal always has the same tip.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import count
+from typing import Literal, TypeAlias
+
+from skillopt_git import edits, present, render
+from skillopt_git.errors import GitError
+from skillopt_git.gitrepo import GitRepo, Identity
+from skillopt_git.ledger import Ledger
+from skillopt_git.model import Event
+from skillopt_git.recall import History, Proposal, Proposed
+from skillopt_git.record import Stamp, event
+from skillopt_git.redact import refuse_secrets
+from skillopt_git.targets import allowed, document_entry
+from skillopt_git.worktrees import checked_out
+
+HEADS = "refs/heads/"
+
+State: TypeAlias = Literal["free", "touched", "checked out", "gone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A proposal's commits, oldest first."""
+
+    commits: tuple[str, ...]
+
+    @property
+    def tip(self) -> str:
+        return self.commits[-1]
+
+
+def branch_name(repo: GitRepo, history: History, today: date) -> str:
+    """`sleep/<date>`, numbered where that name was used before: a settled branch is never written again."""
+    used = {proposal.branch for proposal in history.proposals}
+    for number in count(1):
+        name = f"sleep/{today:%Y-%m-%d}" + (f"-{number}" if number > 1 else "")
+        if name not in used and repo.ref(f"{HEADS}{name}") is None and not _elsewhere(repo, name):
+            return name
+    raise AssertionError("count() does not end")
+
+
+def _elsewhere(repo: GitRepo, name: str) -> bool:
+    return any(ref.split("/", 3)[-1] == name for ref in repo.refs("refs/remotes"))
+
+
+def state(repo: GitRepo, proposal: Proposal) -> State:
+    """Whether the branch may be rewritten: ours as we left it, and not on somebody's desk."""
+    ref = f"{HEADS}{proposal.branch}"
+    now = repo.ref(ref)
+    if now is None:
+        return "free" if proposal.published is None else "gone"
+    if proposal.tip is not None and now != proposal.tip:
+        return "touched"
+    return "checked out" if checked_out(repo, ref) else "free"
+
+
+def publish(
+    repo: GitRepo, ledger: Ledger, proposal: Proposal, *, author: Identity, stamp: Stamp
+) -> tuple[Built, tuple[Event, ...]]:
+    """Build the commits, move the branch, and say so in the ledger. Again is the same: nothing moves.
+
+    Raises `RefMoved` when somebody moved the branch meanwhile, `SafetyError` when a secret would be published.
+    """
+    built = build(repo, ledger, proposal, author)
+    ref = f"{HEADS}{proposal.branch}"
+    now = repo.ref(ref)
+    if now != built.tip:
+        repo.update_ref(ref, built.tip, proposal.tip, f"skillopt-git: {len(built.commits)} edits")
+    if proposal.tip == built.tip:
+        return built, ()
+    said = _published(proposal, built, stamp)
+    return built, ledger.append([said], when=stamp.now, message=f"Publish {proposal.branch}")
+
+
+def _published(proposal: Proposal, built: Built, stamp: Stamp) -> Event:
+    ends = [proposal.published.id] if proposal.published else []
+    data = {"branch": proposal.branch, "base": proposal.base, "tip": built.tip, "ends": ends}
+    return event("published", [proposal.branch, built.tip], stamp, data=data)
+
+
+def build(repo: GitRepo, ledger: Ledger, proposal: Proposal, author: Identity) -> Built:
+    """The commits of a proposal's pending edits on the base it names; no ref is moved."""
+    when = datetime.fromisoformat(proposal.first.ts)
+    refuse_secrets({"the branch name": proposal.branch})
+    texts: dict[str, str] = {}
+    commits: list[str] = []
+    for item in proposal.pending:
+        path = item.edit.target
+        text = _taught(texts[path] if path in texts else _at_base(repo, proposal.base, item), item)
+        texts[path] = text
+        message = _message(item, ledger)
+        refuse_secrets({path: text, f"the message of {item.edit.id}": message})
+        parent = commits[-1] if commits else proposal.base
+        change = {path: (str(item.event.data["mode"]), repo.write_blob(edits.encode(text)))}
+        commits.append(repo.commit(parent=parent, changes=change, message=message, author=author, when=when))
+    return Built(tuple(commits))
+
+
+def _at_base(repo: GitRepo, base: str, item: Proposed) -> str:
+    path = item.edit.target
+    if not allowed(path):
+        raise GitError(f"{path} may not be written")
+    entry = document_entry(repo, base, path)
+    return edits.scaffold(item.event.data["kind"], path) if entry is None else edits.decode(repo.blob(entry.sha))
+
+
+def _taught(text: str, item: Proposed) -> str:
+    applied = edits.apply(text, [item.edit])
+    if applied.unmatched:
+        raise GitError(f"{item.edit.id} does not fit {item.edit.target} any more: {applied.unmatched[0][1]}")
+    return applied.text
+
+
+def _message(item: Proposed, ledger: Ledger) -> str:
+    data = item.event.data
+    trailers = {
+        "SkillOpt-Edit-Id": item.edit.id,
+        "SkillOpt-Run": item.event.run or "",
+        "SkillOpt-Target": item.edit.target,
+        "SkillOpt-Base-Blob": data["base_blob"] or "none",
+        "SkillOpt-Gate": data["verdict"],
+        "SkillOpt-Evidence": data["evidence"] or "none",
+        "SkillOpt-Version": data["version"],
+    }
+    return render.commit_message(present.edit_view(item, ledger.evidence), trailers=trailers)

@@ -1,0 +1,171 @@
+"""What a night leaves: events and evidence in the ledger, bank, checkpoint and reports in the private folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from skillopt_git import __version__
+from skillopt_git.ledger import evidence_name
+from skillopt_git.mine import sessions_of
+from skillopt_git.model import (
+    RECORD_VERSION,
+    Candidate,
+    Event,
+    EventType,
+    Evidence,
+    Json,
+    event_id,
+)
+from skillopt_git.night import Learned
+from skillopt_git.recall import Family
+from skillopt_git.similarity import simhash
+from skillopt_git.targets import Base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """Which run speaks, and when. `simulated` marks all it says."""
+
+    run: str
+    now: datetime
+    simulated: bool
+
+    @property
+    def ts(self) -> str:
+        return self.now.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def event(type_: EventType, subject_: Json, stamp: Stamp, *, cause: str | None = None, **fields: Any) -> Event:
+    """An event of the run `stamp`; `cause` is the run unless something else is (a commit, a person's verb)."""
+    return Event(
+        v=RECORD_VERSION,
+        id=event_id(type_, subject_, cause or stamp.run),
+        ts=stamp.ts,
+        type=type_,
+        run=stamp.run,
+        simulated=stamp.simulated,
+        **fields,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where accepted edits go: the branch, its base, and how many edits it had before."""
+
+    branch: str
+    base: Base
+    before: int
+
+
+def evidence_of(learned: Learned) -> tuple[Evidence, ...]:
+    return tuple(item.evidence for item in learned.candidates if item.evidence is not None)
+
+
+def events_of(learned: Learned, stamp: Stamp, placement: Placement | None, night: int) -> tuple[Event, ...]:
+    """All a night says to the ledger. No placement: what was accepted waits and is not proposed."""
+    return (
+        _run_event(learned, stamp, placement, night),
+        *(_family_event(family, stamp) for family in learned.known.families),
+        *(item for candidate in learned.candidates for item in _trial_events(candidate, learned, stamp)),
+        *(_proposed_events(learned, stamp, placement, night) if placement else ()),
+    )
+
+
+def _run_event(learned: Learned, stamp: Stamp, placement: Placement | None, night: int) -> Event:
+    harvest = learned.known.harvest
+    data = {
+        "night": None if stamp.simulated else night,
+        "sessions": len(harvest.sessions) if harvest else 0,
+        "tasks": len(learned.known.tasks),
+        "reason": learned.reason,
+        "verdict": learned.verdict,
+        "accepted": len(learned.accepted),
+        "branch": placement.branch if placement else None,
+        "backend": learned.models.target.name,
+        "model": learned.models.target.model,
+        "baseline": learned.baseline,
+        "candidate": learned.candidate,
+    }
+    return event("run", stamp.run, stamp, data=data)
+
+
+def _family_event(family: Family, stamp: Stamp) -> Event:
+    data = {
+        "family": family.id,
+        "needs": list(family.needs),
+        "split": family.split,
+        "tasks": list(family.tasks),
+        "simhash": f"{family.simhash:016x}",
+    }
+    return event("family", family.id, stamp, data=data)
+
+
+def _trial_events(candidate: Candidate, learned: Learned, stamp: Stamp) -> Iterator[Event]:
+    """A strict trial begins and ends in one night. The rule itself is told only by its id and fingerprint."""
+    (edit,) = candidate.edits
+    about: dict[str, Any] = {"edit": edit.id, "rule": edit.rule, "target": edit.target}
+    name = evidence_name(candidate.evidence) if candidate.evidence else None
+    data = {
+        "trial": candidate.trial,
+        "subject": candidate.subject,
+        "need": edit.need,
+        "base_blob": candidate.document.blob,
+        "model": learned.models.target.model,
+    }
+    if candidate.trial is not None:
+        yield event("trial", candidate.trial, stamp, data=data, **about)
+    ruling = {
+        **data,
+        "verdict": candidate.verdict,
+        "evidence": name,
+        "families": list(candidate.families),
+        "simhash": f"{simhash(edit.sentence):016x}",
+        "baseline": candidate.baseline,
+        "candidate": candidate.candidate,
+    }
+    yield event("gate", candidate.trial or edit.id, stamp, data=ruling, **about)
+
+
+def _proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night: int) -> Iterator[Event]:
+    models = learned.models
+    for position, candidate in enumerate(learned.accepted, start=placement.before):
+        (edit,) = candidate.edits
+        data = {
+            "branch": placement.branch,
+            "base_branch": placement.base.branch,
+            "base": placement.base.commit,
+            "base_blob": candidate.document.blob,
+            "mode": candidate.document.mode,
+            "kind": candidate.document.kind,
+            "position": position,
+            "op": edit.op,
+            "anchor": edit.anchor,
+            "need": edit.need,
+            "need_sessions": len(sessions_of(edit.need or "", learned.known.tasks)),
+            "verdict": candidate.verdict,
+            "why": candidate.why,
+            "evidence": evidence_name(candidate.evidence) if candidate.evidence else None,
+            "baseline": candidate.baseline,
+            "candidate": candidate.candidate,
+            "night": None if stamp.simulated else night,
+            "model": models.target.model,
+            "optimizer": models.optimizer.model,
+            "judge": models.judge.name,
+            "metric": learned.metric,
+            "rule": "strict",
+            "version": __version__,
+        }
+        yield event(
+            "proposed",
+            [placement.branch, edit.id],
+            stamp,
+            edit=edit.id,
+            rule=edit.rule,
+            target=edit.target,
+            text=edit.sentence,
+            reason=edit.reason,
+            data=data,
+        )

@@ -1,0 +1,262 @@
+"""From settings to the concrete parts of a run. Names are looked up here, and what a name stands for loads only then."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from skillopt_git import edits, render, schema
+from skillopt_git.backends.cached import Cached
+from skillopt_git.bank import Bank
+from skillopt_git.config import Config
+from skillopt_git.consolidate import judge_question
+from skillopt_git.cycle import ModelDoor, Reading
+from skillopt_git.errors import ConfigError, SafetyError, UsageError
+from skillopt_git.gitrepo import GitRepo, Identity
+from skillopt_git.harvest import Scope
+from skillopt_git.judges import RubricJudge, TaskJudge, problem
+from skillopt_git.ledger import Ledger
+from skillopt_git.model import RECORD_VERSION, Document, DocumentKind, Task, TasksFile
+from skillopt_git.night import Models, Teachable
+from skillopt_git.ports import Backend, SessionSource
+from skillopt_git.private import Private
+from skillopt_git.redact import Redactor
+from skillopt_git.targets import Base, document_entry
+from skillopt_git.worktrees import worktrees
+
+SOURCES = {"claude": "skillopt_git.sources.claude:make"}
+AUTO_SOURCES = ("claude",)
+BACKENDS = {"mock": "skillopt_git.backends.mock:door"}
+DEFAULT_SKILL = ".claude/skills/skillopt-sleep-learned/SKILL.md"
+MEMORIES = ("CLAUDE.md", "AGENTS.md")
+SHARED_TASKS = ".skillopt/tasks"
+SCOPES = {"repository": "repository", "invoked": "repository", "all": "all"}
+
+
+def _look_up(kind: str, name: str, known: Mapping[str, str]) -> Any:
+    """What a name stands for. An unknown one is an error that lists the known ones; nothing falls back."""
+    if name not in known:
+        near = get_close_matches(name, known, n=1)
+        meant = f"did you mean '{near[0]}'? " if near else ""
+        raise ConfigError(f"{kind} '{name}' is unknown", f"{meant}known: {', '.join(sorted(known))}")
+    module, _, attribute = known[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+# --- sessions ----------------------------------------------------------------------------------------------------
+
+
+def sources(config: Config, environ: Mapping[str, str] = os.environ) -> tuple[SessionSource, ...]:
+    names = AUTO_SOURCES if config.harvest.source == "auto" else (config.harvest.source,)
+    return tuple(_look_up("source", name, SOURCES)(config, environ) for name in names)
+
+
+def scope(config: Config, repo: GitRepo) -> Scope:
+    """`repository` (with its work trees and `harvest.roots`), `all`, or the folders named."""
+    chosen = config.harvest.scope
+    if chosen == ("all",):
+        return Scope(roots=None)
+    if len(chosen) == 1 and SCOPES.get(chosen[0]) == "repository":
+        own = [tree.path for tree in worktrees(repo)] if repo.root else []
+        return Scope(roots=(*own, *(Path(root).expanduser() for root in config.harvest.roots)))
+    folders = [Path(name).expanduser() for name in chosen]
+    missing = [str(folder) for folder in folders if not folder.is_absolute()]
+    if missing:
+        raise ConfigError(
+            f"harvest.scope has no meaning for {', '.join(missing)}",
+            "it is 'repository', 'all', or absolute paths of folders",
+        )
+    return Scope(roots=tuple(folders))
+
+
+def reading(
+    config: Config, repo: GitRepo, private: Private, redact: Callable[[str], str], *, now: datetime, anew: bool
+) -> Reading:
+    """`anew`: the look-back counts from now, whatever was read before."""
+    checkpoint = private.checkpoint()
+    hours = config.harvest.lookback_hours
+
+    def since(source: SessionSource) -> datetime | None:
+        known = None if anew else checkpoint.since(source.name, source.home)
+        return known or (now - timedelta(hours=hours) if hours else None)
+
+    return Reading(
+        sources=sources(config),
+        scope=scope(config, repo),
+        since=since,
+        redact=redact,
+        headless=config.harvest.headless,
+        limit=config.harvest.max_sessions or 3 * config.mine.max_tasks,
+    )
+
+
+# --- tasks files -------------------------------------------------------------------------------------------------
+
+
+def tasks_file(data: bytes, where: str) -> TasksFile:
+    """A tasks file, or an error that lists everything wrong with it."""
+    found = schema.problems(TasksFile, data)
+    if found:
+        raise _not_valid(where, found)
+    file = schema.read(TasksFile, data, where=where)
+    if file.v > RECORD_VERSION:
+        raise ConfigError(f"{where} was written by a newer tool (v {file.v})", "update skillopt-git")
+    found = [*_twice(file.tasks), *(line for task in file.tasks for line in _task_problems(task, file))]
+    if found:
+        raise _not_valid(where, found)
+    return file
+
+
+def _not_valid(where: str, found: Sequence[str]) -> ConfigError:
+    lines = "\n".join(f"  {line}" for line in found)
+    return ConfigError(f"{where} is not a valid tasks file:\n{lines}", "the format is described in docs/records.md")
+
+
+def _twice(tasks: Sequence[Task]) -> list[str]:
+    ids = [task.id for task in tasks]
+    return [f"tasks: the id '{name}' is used twice" for name in sorted({name for name in ids if ids.count(name) > 1})]
+
+
+def _task_problems(task: Task, file: TasksFile) -> list[str]:
+    found = [f"needs '{need}', which the file's needs do not list" for need in task.needs if need not in file.needs]
+    found += [] if task.ask.strip() else ["its ask is empty"]
+    wrong = [(number, problem(check)) for number, check in enumerate(task.checks)]
+    found += [f"checks[{number}]: {why}" for number, why in wrong if why]
+    return [f"task '{task.id}': {line}" for line in found]
+
+
+def given_tasks(path: Path, *, simulated: bool) -> TasksFile:
+    """`--tasks-file`. A real backend takes only what a person has reviewed."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    file = tasks_file(data, str(path))
+    if not file.reviewed and not simulated:
+        raise ConfigError(
+            f"{path} is not reviewed, and its texts would leave this machine",
+            'read it, then set "reviewed": true in it',
+        )
+    return file
+
+
+def shared_tasks(repo: GitRepo, base: Base) -> tuple[TasksFile, ...]:
+    """The shared bank at the base commit."""
+    entries = [entry for entry in repo.paths(base.commit, SHARED_TASKS) if entry.path.endswith(".json")]
+    return tuple(tasks_file(repo.blob(entry.sha), entry.path) for entry in entries)
+
+
+# --- documents ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    teachable: Teachable
+    notes: tuple[str, ...]
+
+
+def teachable(config: Config, repo: GitRepo, base: Base) -> Taught:
+    """The documents at the base commit. One that was named must be teachable; one found by itself is left out if not."""
+    chosen = config.documents
+    notes: list[str] = []
+    skill = memory = None
+    if chosen.evolve_skill:
+        skill = _document(repo, base, _skill_path(chosen.skill or DEFAULT_SKILL), "skill")
+    if chosen.evolve_memory:
+        path = chosen.memory if chosen.memory != "auto" else _memory_path(config, repo, base)
+        try:
+            memory = _document(repo, base, path, "memory")
+        except (ConfigError, SafetyError) as error:
+            if chosen.memory != "auto":
+                raise
+            notes.append(f"{path} is left alone: {error.message}")
+    if skill is None and memory is None and not notes:
+        raise ConfigError("there is nothing to teach", "set documents.evolve_skill or documents.evolve_memory")
+    return Taught(Teachable(skill=skill, memory=memory, general_to_memory=not chosen.skill), tuple(notes))
+
+
+def _skill_path(path: str) -> str:
+    """The skill's path within the repository; its folder's name is the skill's name."""
+    parts = path.split("/")
+    if parts[-1] != "SKILL.md" or len(parts) < 2 or not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", parts[-2]):
+        raise ConfigError(
+            f"{path!r} is no path of a skill",
+            "a skill is <folder>/SKILL.md in the repository, the folder named in lower case, digits and hyphens",
+        )
+    return path
+
+
+def _memory_path(config: Config, repo: GitRepo, base: Base) -> str:
+    there = [name for name in MEMORIES if repo.entry(base.commit, name) is not None]
+    usual = "CLAUDE.md" if config.harvest.source in ("auto", "claude") else "AGENTS.md"
+    return there[0] if there else usual
+
+
+def _document(repo: GitRepo, base: Base, path: str, kind: DocumentKind) -> Document:
+    entry = document_entry(repo, base.commit, path)
+    if entry is None:
+        return Document(path=path, kind=kind, text=edits.scaffold(kind, path), blob=None)
+    text = edits.decode(repo.blob(entry.sha))
+    return Document(path=entry.path, kind=kind, text=text, blob=entry.sha, mode=entry.mode)
+
+
+# --- models ------------------------------------------------------------------------------------------------------
+
+
+def backend_name(config: Config) -> str:
+    """The chosen backend. There is no default: what answers decides what the figures mean."""
+    if not config.replay.backend:
+        raise UsageError(
+            "no backend is chosen",
+            "`--backend mock` simulates a night without a model; `skillopt-git init` writes a settings file, and "
+            "replay.backend in your own file or SKILLOPT_REPLAY_BACKEND chooses one for good",
+        )
+    _look_up("backend", config.replay.backend, BACKENDS)
+    return config.replay.backend
+
+
+def model_door(config: Config, private: Private, redact: Callable[[str], str]) -> ModelDoor:
+    """Opens the models once the tasks and needs of the night are known."""
+    make = _look_up("backend", backend_name(config), BACKENDS)
+
+    def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
+        inner, skipped = make(config, tasks, needs)
+        backend: Backend = Cached(
+            inner=inner, folder=private.cache, templates=_prompts_digest(), redact=redact
+        )
+        judge = TaskJudge(rubric=RubricJudge(optimizer=backend, prompt=judge_question)).used_for(tasks)
+        return Models(target=backend, optimizer=backend, judge=judge, skipped=skipped)
+
+    return door
+
+
+def _prompts_digest() -> str:
+    texts = [path.read_bytes() for path in sorted(render.prompts_folder().glob("*.j2"))]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
+
+
+# --- git ---------------------------------------------------------------------------------------------------------
+
+
+def author(config: Config) -> Identity:
+    return Identity(config.propose.author_name, config.propose.author_email)
+
+
+def ledger(config: Config, repo: GitRepo) -> Ledger:
+    return Ledger(repo, config.propose.ledger_ref, author(config))
+
+
+def redactor(private: Private) -> Redactor:
+    return Redactor(private.key())
+
+
+def empty_bank() -> Bank:
+    return Bank()

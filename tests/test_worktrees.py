@@ -1,0 +1,113 @@
+"""What is checked out where, and moving it as git would."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from skillopt_git.errors import GitError
+from skillopt_git.gitrepo import GitRepo
+from skillopt_git.worktrees import Worktree, checked_out, differs, fast_forward, worktrees
+from tests.helpers import Repository
+from tests.helpers_git import TOOL, fail_every_hook, snapshot
+from tests.test_gitrepo import WHEN
+
+
+def _next(repo: Repository, **files: str) -> str:
+    """A commit on top of `main` that is not checked out."""
+    opened = GitRepo.open(repo.path)
+    changes = {f"{name}.md": ("100644", opened.write_blob(text.encode())) for name, text in files.items()}
+    return opened.commit(parent=opened.resolve("main"), changes=changes, message="Learn\n", author=TOOL, when=WHEN)
+
+
+def test_every_work_tree_is_listed_with_what_it_holds(repo: Repository, tmp_path: Path) -> None:
+    """Linked, detached and awkwardly named ones; one whose folder is gone holds nothing any more."""
+    head = repo.git("rev-parse", "HEAD").strip()
+    awkward = tmp_path / "new\nline"
+    repo.git("worktree", "add", "--quiet", "-b", "sleep/2026-01-02", str(awkward))
+    repo.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "detached"))
+    repo.git("worktree", "add", "--quiet", "-b", "gone", str(tmp_path / "gone"))
+    shutil.rmtree(tmp_path / "gone")
+    opened = GitRepo.open(repo.path)
+    assert set(worktrees(opened)) == {
+        Worktree(repo.path, head, "refs/heads/main"),
+        Worktree(awkward, head, "refs/heads/sleep/2026-01-02"),
+        Worktree(tmp_path / "detached", head, None),
+    }
+    assert checked_out(opened, "refs/heads/sleep/2026-01-02") == Worktree(awkward, head, "refs/heads/sleep/2026-01-02")
+    assert checked_out(opened, "refs/heads/gone") is None
+
+
+def test_before_the_first_commit_a_branch_is_checked_out_too(tmp_path: Path) -> None:
+    """An unborn branch has no commit, but is somebody's; a bare repository has nothing checked out."""
+    user = Repository.create(tmp_path / "acme-api", {})
+    assert worktrees(GitRepo.open(user.path)) == (Worktree(user.path, None, "refs/heads/main"),)
+    user.git("init", "--quiet", "--bare", str(tmp_path / "bare.git"))
+    assert checked_out(GitRepo.open(tmp_path / "bare.git"), "refs/heads/main") is None
+
+
+def test_a_checked_out_branch_moves_with_its_files(repo: Repository) -> None:
+    """Index and files follow, other local changes stay, no hook runs, nothing is stashed."""
+    tip = _next(repo, CLAUDE="Use pnpm.\n")
+    fail_every_hook(repo)
+    repo.git("config", "merge.autoStash", "true")
+    repo.write({"README.md": "changed\n", "notes.txt": "mine\n"})
+    tree = checked_out(GitRepo.open(repo.path), "refs/heads/main")
+    assert tree is not None
+    fast_forward(tree, tip)
+    assert repo.git("rev-parse", "HEAD", "main").split() == [tip, tip]
+    assert repo.git("symbolic-ref", "HEAD").strip() == "refs/heads/main"
+    assert repo.git("status", "--porcelain") == " M README.md\n?? notes.txt\n"
+    assert (repo.path / "CLAUDE.md").read_text() == "Use pnpm.\n"
+
+
+@pytest.mark.parametrize("state", ["changed", "staged", "untracked", "ignored", "locked", "diverged"])
+def test_nothing_moves_where_something_would_be_lost(repo: Repository, state: str) -> None:
+    """Local changes in the way, an untracked or ignored file, a lock or other commits: refused, nothing touched."""
+    repo.commit("Ignore", {".gitignore": "AGENTS.md\n"})
+    tip = _next(repo, README="theirs\n", CLAUDE="theirs\n", AGENTS="theirs\n")
+    match state:
+        case "changed" | "staged":
+            repo.write({"README.md": "mine\n"})
+            repo.git("config", "merge.autoStash", "true")
+            if state == "staged":
+                repo.git("add", "README.md")
+        case "untracked":
+            repo.write({"CLAUDE.md": "mine\n"})
+        case "ignored":
+            repo.write({"AGENTS.md": "mine\n"})
+        case "locked":
+            (repo.path / ".git" / "index.lock").touch()
+        case _:
+            repo.commit("Mine", {"mine": "1"})
+    tree = worktrees(GitRepo.open(repo.path))[0]
+    before = snapshot(repo)
+    with pytest.raises(GitError, match=r"^git merge: ") as caught:
+        fast_forward(tree, tip)
+    after = snapshot(repo)
+    assert {**after, "names": None, "git": None} == {**before, "names": None, "git": None}
+    assert repo.git("diff", "--cached", "--name-only").split() == (["README.md"] if state == "staged" else [])
+    if state in {"changed", "untracked", "ignored"}:
+        assert {"changed": "README.md", "untracked": "CLAUDE.md", "ignored": "AGENTS.md"}[state] in caught.value.hint
+
+
+def test_a_local_file_that_differs_is_noticed(repo: Repository, tmp_path: Path) -> None:
+    """Content decides, not the index, not line ends that git would convert, not time stamps."""
+    repo.git("config", "core.autocrlf", "true")
+    opened = GitRepo.open(repo.path)
+    assert not differs(opened, "HEAD", "README.md")
+    repo.write({"README.md": "# acme-api\r\n"})
+    assert not differs(opened, "HEAD", "README.md")
+    repo.write({"README.md": "# acme\n", "CLAUDE.md": "new"})
+    repo.git("add", "--all")
+    assert differs(opened, "HEAD", "README.md")
+    assert differs(opened, "HEAD", "CLAUDE.md")
+    assert not differs(opened, "HEAD", "AGENTS.md")
+    (repo.path / "README.md").unlink()
+    assert differs(opened, "HEAD", "README.md")
+    (repo.path / "AGENTS.md").symlink_to("CLAUDE.md")
+    assert differs(opened, "HEAD", "AGENTS.md")
+    repo.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
+    assert not differs(GitRepo.open(tmp_path / "bare.git"), "HEAD", "README.md")
