@@ -11,12 +11,11 @@ from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.history import is_ancestor, merge_tree, show
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Edit, Event
-from skillopt_git.outcomes import present_in, settled, sync, text_at, unlearned
+from skillopt_git.outcomes import nearest, present_in, settled, sync, text_at, unlearned
 from skillopt_git.publish import HEADS, publish, state
-from skillopt_git.recall import NEAR_DUPLICATE, History, Negative, Proposal, Proposed
+from skillopt_git.recall import History, Negative, Proposal, Proposed
 from skillopt_git.record import Stamp, event
 from skillopt_git.redact import refuse_secrets
-from skillopt_git.similarity import similarity
 from skillopt_git.targets import Base, document_entry
 from skillopt_git.worktrees import checked_out, fast_forward
 
@@ -251,8 +250,7 @@ def _inverse(edit: Edit, text: str) -> Edit:
     """The edit that takes `edit` back; a rule that was reworded since is found by likeness."""
     if edit.op == "delete":
         return Edit(op="add", target=edit.target, text=edit.anchor)
-    near = max(edits.rules(text), key=lambda rule: similarity(rule, edit.text or ""), default="")
-    there = edit.text if similarity(near, edit.text or "") < NEAR_DUPLICATE else near
+    there = edit.text if present_in(text, edit) else nearest(text, edit.sentence) or edit.text
     if edit.op == "replace":
         return Edit(op="replace", target=edit.target, anchor=there, text=edit.anchor)
     return Edit(op="delete", target=edit.target, anchor=there)

@@ -125,7 +125,7 @@ _CHECKS = (
     r"(?:tests?|checks?|hooks?|verification|validation|linters?|linting|ci|reviews?|signing|sandbox(?:ing)?|safeguards?"
     r"|certificates?|guardrails?)\b(?! (?:dir|folder|file|path|fixture|data|suite name))"
 )
-_HARMLESS = r"(?!/dev/(?:null|stdin|stdout|stderr|tty)\b)(?!/usr/bin/env\b)"
+_HARMLESS = r"(?!/dev/(?:null|stdin|stdout|stderr|tty)\b)(?!/(?:usr/)?bin/(?:env|sh|bash)\b)"
 _ORDERS = r"(?:instructions?|rules|prompts?|guidelines|directions|policies|policy|guardrails|system messages?)"
 _LEAVE = r"(?:approval|permission|confirmation|consent|confirming|asking|review|prompting)"
 

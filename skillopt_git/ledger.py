@@ -63,8 +63,8 @@ def unique(events: Iterable[Event]) -> tuple[Event, ...]:
 
 def union(ours: bytes, theirs: bytes) -> bytes:
     """All lines of both files, each once: ours as they are, then what only they have."""
-    known = set(ours.splitlines())
-    new = dict.fromkeys(line for line in theirs.splitlines() if line not in known)
+    known = set(_lines(ours))
+    new = dict.fromkeys(line for line in _lines(theirs) if line not in known)
     return _ended(ours) + b"".join(line + b"\n" for line in new)
 
 
@@ -148,7 +148,7 @@ class Ledger:
         events: list[Event] = []
         damaged = 0
         for entry in self._repo.paths(commit, _EVENTS):
-            for number, line in enumerate(self._repo.blob(entry.sha).splitlines(), start=1):
+            for number, line in enumerate(_lines(self._repo.blob(entry.sha)), start=1):
                 record = _record(line)
                 if record is None:
                     damaged += 1
@@ -217,7 +217,7 @@ def _record(line: bytes) -> dict[str, Json] | None:
     """The JSON object a line holds; None if it was damaged."""
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
 
@@ -226,6 +226,11 @@ def _refuse_newer(record: Mapping[str, Json], where: str) -> None:
     version = record.get("v")
     if isinstance(version, int) and version > RECORD_VERSION:
         raise ConfigError(f"{where} was written by a newer tool (v {version})", "update skillopt-git")
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """Ended by a line feed and nothing else: a damaged line may hold a carriage return, and stays one line."""
+    return data.removesuffix(b"\n").split(b"\n") if data else []
 
 
 def _ended(data: bytes) -> bytes:

@@ -9,10 +9,11 @@ from skillopt_git import edits
 from skillopt_git.errors import ConfigError
 from skillopt_git.gitrepo import GitRepo
 from skillopt_git.history import is_ancestor, log
-from skillopt_git.model import Edit, Event, EventType
+from skillopt_git.model import Edit, Event, EventType, fold
 from skillopt_git.publish import HEADS
 from skillopt_git.recall import NEAR_DUPLICATE, History, Proposal, Proposed
 from skillopt_git.record import Stamp, event
+from skillopt_git.similarity import similarity
 from skillopt_git.targets import Base
 
 
@@ -117,16 +118,30 @@ def text_at(repo: GitRepo, commit: str, path: str) -> str:
         return ""
 
 
+def learned(text: str) -> tuple[str, ...]:
+    """The learned rules of any version of a document; none where its block was damaged by hand."""
+    try:
+        return edits.rules(text)
+    except edits.DamagedBlock:
+        return ()
+
+
 def present_in(text: str, edit: Edit) -> bool:
-    """Whether a document is as the edit leaves it."""
+    """Whether a document is as the edit leaves it. A rule that was moved out of the block is still there."""
     if edit.op == "delete":
-        return not edits.holds(text, edit.anchor or "")
+        return fold(edit.anchor or "") not in map(fold, learned(text))
     return edits.holds(text, edit.text or "")
+
+
+def nearest(text: str, sentence: str) -> str | None:
+    """The learned rule that says `sentence` in other words, if one does."""
+    near = max(learned(text), key=lambda rule: similarity(rule, sentence), default=None)
+    return near if near is not None and similarity(near, sentence) >= NEAR_DUPLICATE else None
 
 
 def _reworded(repo: GitRepo, edit: Edit, commit: str) -> bool:
     """Whether the rule is there in other words."""
-    return edit.op != "delete" and edits.nearest(text_at(repo, commit, edit.target), edit.sentence) >= NEAR_DUPLICATE
+    return edit.op != "delete" and nearest(text_at(repo, commit, edit.target), edit.sentence) is not None
 
 
 def _trace(repo: GitRepo, item: Proposed, since: str, until: str) -> Trace:

@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from math import isfinite
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -251,13 +252,17 @@ def _only_safe(value: object) -> str:
     raise TypeError(f"a template shows a {type(value).__name__} without a filter: {value!s:.80}")
 
 
+def _folder() -> Path:
+    """Within the package when installed, beside it in a checkout."""
+    package = Path(__file__).parent
+    return next(path for path in (package / "templates", package.parent / "templates") if path.is_dir())
+
+
 @cache
 def _templates(kind: Literal["text", "markdown", "prompt"]) -> Environment:
     """Commit messages know no Markdown filter and pages only those; prompts hold their foreign text in fences."""
-    package = Path(__file__).parent
-    folder = next(path for path in (package / "templates", package.parent / "templates") if path.is_dir())
     environment = Environment(
-        loader=FileSystemLoader(folder),
+        loader=FileSystemLoader(_folder()),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 (its HTML escapes do nothing against Markdown; `_only_safe` stands guard)
         finalize=None if kind == "prompt" else _only_safe,
@@ -268,6 +273,12 @@ def _templates(kind: Literal["text", "markdown", "prompt"]) -> Environment:
     if kind != "prompt":
         environment.filters |= _FILTERS | (_TEXT_FILTERS if kind == "text" else _MARKDOWN_FILTERS)
     return environment
+
+
+def prompts_digest() -> str:
+    """Changes when a prompt template does: an answer to other words is another answer."""
+    texts = [path.read_bytes() for path in sorted((_folder() / "prompts").glob("*.j2"))]
+    return sha256(b"\0".join(texts)).hexdigest()[:16]
 
 
 def prompt(name: str, **values: object) -> str:

@@ -1,8 +1,7 @@
-"""From settings to the concrete parts of a run. Names are looked up here, and what a name stands for loads only then."""
+"""From settings to the concrete parts of a run. What a name stands for is looked up here, and loads only then."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import re
@@ -15,7 +14,6 @@ from typing import Any
 
 from skillopt_git import edits, render, schema
 from skillopt_git.backends.cached import Cached
-from skillopt_git.bank import Bank
 from skillopt_git.config import Config
 from skillopt_git.consolidate import judge_question
 from skillopt_git.cycle import ModelDoor, Reading
@@ -164,7 +162,7 @@ class Taught:
 
 
 def teachable(config: Config, repo: GitRepo, base: Base) -> Taught:
-    """The documents at the base commit. One that was named must be teachable; one found by itself is left out if not."""
+    """The documents at the base commit. One that was named must be teachable; another is left out if it is not."""
     chosen = config.documents
     notes: list[str] = []
     skill = memory = None
@@ -229,18 +227,11 @@ def model_door(config: Config, private: Private, redact: Callable[[str], str]) -
 
     def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
         inner, skipped = make(config, tasks, needs)
-        backend: Backend = Cached(
-            inner=inner, folder=private.cache, templates=_prompts_digest(), redact=redact
-        )
+        backend: Backend = Cached(inner=inner, folder=private.cache, templates=render.prompts_digest(), redact=redact)
         judge = TaskJudge(rubric=RubricJudge(optimizer=backend, prompt=judge_question)).used_for(tasks)
         return Models(target=backend, optimizer=backend, judge=judge, skipped=skipped)
 
     return door
-
-
-def _prompts_digest() -> str:
-    texts = [path.read_bytes() for path in sorted(render.prompts_folder().glob("*.j2"))]
-    return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
 
 
 # --- git ---------------------------------------------------------------------------------------------------------
@@ -256,7 +247,3 @@ def ledger(config: Config, repo: GitRepo) -> Ledger:
 
 def redactor(private: Private) -> Redactor:
     return Redactor(private.key())
-
-
-def empty_bank() -> Bank:
-    return Bank()

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 
 from rstr import Rstr
 
+from skillopt_git.config import Config
 from skillopt_git.edits import holds
 from skillopt_git.judges import score_checks
 from skillopt_git.model import Check, Task, canonical_json, fold
@@ -177,3 +178,18 @@ def _matching(pattern: str) -> str:
         return Rstr(random.Random(pattern)).xeger(pattern)  # noqa: S311 - a repeatable choice, not a secret
     except (re.error, KeyError, TypeError, ValueError, IndexError):
         return ""
+
+
+def door(config: Config, tasks: Sequence[Task], needs: Mapping[str, str]) -> tuple[Mock, Mapping[str, str]]:
+    """The simulation of these tasks, and why some of them cannot be acted out, by task id."""
+    known = world(tasks, needs)
+    chosen = config.replay
+    mock = Mock(
+        world=known,
+        model=chosen.model or "mock",
+        seed=chosen.mock_seed,
+        pass_with=chosen.mock_pass_with,
+        pass_without=chosen.mock_pass_without,
+        harmful=chosen.mock_harmful,
+    )
+    return mock, known.skipped

@@ -1,0 +1,67 @@
+"""The options that verbs share, and the settings they add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from skillopt_git.config import Config
+    from skillopt_git.nightly import Workshop
+
+Repo = Annotated[Path, typer.Option("--repo", "--project", help="The repository; any folder in it will do.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
+Source = Annotated[str | None, typer.Option(help="Which agents' sessions to read.")]
+ClaudeHome = Annotated[str | None, typer.Option(help="Claude Code's folder, if not the usual one.")]
+ScopeOption = Annotated[
+    list[str] | None, typer.Option("--scope", help="`repository`, `all`, or a folder; may be repeated.")
+]
+Lookback = Annotated[float | None, typer.Option(help="Hours to look back; 0 reads everything.")]
+MaxSessions = Annotated[int | None, typer.Option(help="Most sessions to read; 0 is three times --max-tasks.")]
+MaxTasks = Annotated[int | None, typer.Option(help="Most tasks to replay.")]
+TargetSkill = Annotated[str | None, typer.Option("--target-skill-path", help="The skill to teach.")]
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def reading_flags(
+    source: str | None,
+    claude_home: str | None,
+    scope: list[str] | None,
+    lookback_hours: float | None,
+    max_sessions: int | None,
+    max_tasks: int | None,
+) -> dict[str, Any]:
+    """Flags about what is read, by setting."""
+    return {
+        "harvest.source": source,
+        "harvest.claude_home": claude_home,
+        "harvest.scope": scope or None,
+        "harvest.lookback_hours": lookback_hours,
+        "harvest.max_sessions": max_sessions,
+        "mine.max_tasks": max_tasks,
+    }
+
+
+def settings(repo: Path, flags: Mapping[str, Any] | None = None) -> Config:
+    """The settings in force in the repository that holds `repo`."""
+    from skillopt_git.config import load  # here and below: what a verb needs would slow down every start
+    from skillopt_git.gitrepo import GitRepo
+
+    return load(GitRepo.open(repo).root, flags=flags)
+
+
+def workshop(repo: Path) -> Workshop:
+    """The repository and its memory, with what people did meanwhile noted."""
+    from skillopt_git import nightly
+
+    shop = nightly.workshop(repo, settings(repo), now=now())
+    shop.sync()
+    return shop

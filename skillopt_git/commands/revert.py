@@ -1,0 +1,28 @@
+"""`revert`: unlearn one adopted rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skillopt_git.commands.decided import tell
+from skillopt_git.commands.options import AsJson, Repo, workshop
+
+
+def command(
+    edit: Annotated[str, typer.Argument(help="The edit or rule id.")],
+    now: Annotated[bool, typer.Option("--now", help="Merge it too.")] = False,
+    repo: Repo = Path(),
+    json: AsJson = False,
+) -> None:
+    """Unlearn one adopted rule."""
+    from skillopt_git import decide  # what it needs would slow down every start
+
+    shop = workshop(repo)
+    with shop.private.lock():
+        desk = shop.desk()
+        item = decide.one_of(desk.history.adopted, edit)
+        done = decide.unlearn(desk, item, base_branch=shop.base.branch, now=now)
+    tell(done, "Unlearned" if now else "Prepared to unlearn", json=json)

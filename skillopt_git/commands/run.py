@@ -1,0 +1,8 @@
+"""`run`: learn from recent sessions and leave a branch to review."""
+
+from __future__ import annotations
+
+from skillopt_git.commands.night import verb
+
+command = verb(dry_run=False)
+command.__doc__ = "Learn from recent sessions and leave a branch to review."

@@ -1,0 +1,314 @@
+"""A whole run: sync, learn, record, publish. Each step may be repeated; the next run finishes a half-finished one."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from skillopt_git import __version__, present, render, wiring
+from skillopt_git.bank import Bank
+from skillopt_git.config import Config, zone
+from skillopt_git.cycle import Inputs, learn
+from skillopt_git.decide import Desk, adopt
+from skillopt_git.errors import SkilloptError
+from skillopt_git.gitrepo import GitRepo, Identity
+from skillopt_git.history import log
+from skillopt_git.ledger import Ledger
+from skillopt_git.model import Event, run_id
+from skillopt_git.night import Learned, Teachable
+from skillopt_git.outcomes import settled, sync
+from skillopt_git.ports import Listener
+from skillopt_git.private import Private
+from skillopt_git.publish import branch_name, publish, state
+from skillopt_git.recall import History, Proposal, recall
+from skillopt_git.record import Placement, Stamp, events_of, evidence_of
+from skillopt_git.redact import Redactor
+from skillopt_git.targets import Base, default_base
+from skillopt_git.views import RunView
+from skillopt_git.worktrees import differs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """One repository with its memory, opened for one command."""
+
+    repo: GitRepo
+    private: Private
+    ledger: Ledger
+    author: Identity
+    base: Base
+    stamp: Stamp
+    redact: Redactor
+
+    def history(self) -> History:
+        return recall(self.ledger.events(), simulated=self.stamp.simulated)
+
+    def desk(self) -> Desk:
+        """A person's decisions are real, whatever they decide about."""
+        stamp = replace(self.stamp, simulated=False)
+        history = recall(self.ledger.events(), simulated=True)
+        return Desk(repo=self.repo, ledger=self.ledger, history=history, author=self.author, stamp=stamp)
+
+    def sync(self) -> tuple[Event, ...]:
+        """Notes what people did since. Said as real: what a person decided counts for every run."""
+        stamp = replace(self.stamp, simulated=False)
+        found = sync(self.repo, recall(self.ledger.events(), simulated=True), self.base, stamp)
+        return self.ledger.append(found, when=stamp.now, message="Note what became of proposals")
+
+
+def workshop(path: Path, config: Config, *, now: datetime, simulated: bool = False) -> Workshop:
+    repo = GitRepo.open(path)
+    private = Private(repo.private_dir())
+    return Workshop(
+        repo=repo,
+        private=private,
+        ledger=wiring.ledger(config, repo),
+        author=wiring.author(config),
+        base=default_base(repo, config.propose.base),
+        stamp=Stamp(run=run_id(now, secrets.token_hex(4)), now=now, simulated=simulated),
+        redact=wiring.redactor(private),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a run is told beyond the settings. `anew`: an explicit look-back beats the checkpoint."""
+
+    dry_run: bool = False
+    tasks_file: Path | None = None
+    anew: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """A finished run: what it found, and its records for people and machines."""
+
+    learned: Learned
+    view: RunView
+    report: str
+    record: dict[str, Any]
+
+
+def run(
+    path: Path, config: Config, options: Options, *, now: datetime, clock: Callable[[], datetime], notify: Listener
+) -> Ran:
+    """One night in the repository at `path`. `clock` tells when it ended."""
+    simulated = wiring.backend_name(config) == "mock"
+    shop = workshop(path, config, now=now, simulated=simulated)
+    with shop.private.lock() if not options.dry_run else _unlocked():
+        return _Run(shop, config, options, clock, notify).whole()
+
+
+@contextmanager
+def _unlocked() -> Iterator[None]:
+    """A dry run writes nothing that another could meet."""
+    yield
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    shop: Workshop
+    config: Config
+    options: Options
+    clock: Callable[[], datetime]
+    notify: Listener
+
+    def whole(self) -> Ran:
+        taught = wiring.teachable(self.config, self.shop.repo, self.shop.base)
+        if self.options.dry_run:
+            learned = self._learn(taught.teachable, self.shop.history())
+            return self._told(learned, None, (), (*taught.notes, *self._local(taught.teachable)))
+        self.shop.sync()
+        notes = [*taught.notes, *self._local(taught.teachable), *self._finish_started()]
+        history = self.shop.history()
+        learned = self._learn(taught.teachable, history)
+        placement = self._placement(learned, history, notes)
+        events = events_of(learned, self.shop.stamp, placement, history.nights + 1)
+        self._record(learned, events, history)
+        proposal = self._publish(placement)
+        adopted = self._auto_adopt(learned, proposal, notes)
+        ran = self._told(learned, proposal, events, tuple(notes), adopted)
+        self._keep(ran)
+        return ran
+
+    # --- learn ---
+
+    def _learn(self, teachable: Teachable, history: History) -> Learned:
+        shop, config, options = self.shop, self.config, self.options
+        simulated = shop.stamp.simulated
+        given = wiring.given_tasks(options.tasks_file, simulated=simulated) if options.tasks_file else None
+        reading = None
+        if given is None:
+            anew = options.anew or simulated
+            reading = wiring.reading(config, shop.repo, shop.private, shop.redact, now=shop.stamp.now, anew=anew)
+        inputs = Inputs(
+            reading=reading,
+            bank=shop.private.bank() if given is None else Bank(),
+            files=(given,) if given else wiring.shared_tasks(shop.repo, shop.base),
+            teachable=teachable,
+            history=history,
+            night=shop.stamp.run,
+        )
+        door = wiring.model_door(config, shop.private, shop.redact)
+        return learn(inputs, config=config, door=door, now=shop.stamp.now, notify=self.notify)
+
+    def _local(self, teachable: Teachable) -> list[str]:
+        """A document that differs on this machine is noted: the base's text is what was measured."""
+        shop = self.shop
+        there = [item for item in (teachable.skill, teachable.memory) if item is not None and item.blob is not None]
+        return [
+            f"your {item.path} differs from {shop.base.branch}; what was measured is the text on {shop.base.branch}"
+            for item in there
+            if differs(shop.repo, shop.base.commit, item.path)
+        ]
+
+    # --- record ---
+
+    def _placement(self, learned: Learned, history: History, notes: list[str]) -> Placement | None:
+        """Where accepted edits go; None when there are none, or they have to wait."""
+        if not learned.accepted:
+            return None
+        shop = self.shop
+        open_ = next(iter(history.open), None)
+        if open_ is None:
+            today = shop.stamp.now.astimezone(zone(self.config)).date()
+            return Placement(branch=branch_name(shop.repo, history, today), base=shop.base, before=0)
+        found = "simulated" if open_.simulated != shop.stamp.simulated else state(shop.repo, open_)
+        if found != "free":
+            count = len(learned.accepted)
+            notes.append(f"{count} accepted edit{'s' * (count != 1)} wait: {open_.branch} is {_in_words(found)}")
+            return None
+        base = Base(open_.base_branch, open_.base)
+        return Placement(branch=open_.branch, base=base, before=len(open_.edits))
+
+    def _record(self, learned: Learned, events: Sequence[Event], history: History) -> None:
+        shop = self.shop
+        known = learned.known
+        shop.ledger.append(
+            [*events, *self._superseded(learned, history)],
+            evidence_of(learned),
+            when=shop.stamp.now,
+            message=f"Record run {shop.stamp.run}",
+        )
+        if self.options.tasks_file is None:
+            shop.private.save("bank.json", known.bank)
+        if known.harvest is not None and not shop.stamp.simulated:
+            moved = shop.private.checkpoint().moved(known.harvest.read_from)
+            shop.private.save("checkpoint.json", moved)
+
+    def _superseded(self, learned: Learned, history: History) -> list[Event]:
+        """A measured proposal takes the place of an open simulated one."""
+        stamp = self.shop.stamp
+        if stamp.simulated or not learned.accepted:
+            return []
+        return [
+            settled("superseded", item, stamp, reason="a measured proposal took its place")
+            for proposal in history.proposals
+            if proposal.open and proposal.simulated
+            for item in proposal.pending
+        ]
+
+    # --- publish ---
+
+    def _finish_started(self) -> list[str]:
+        """A proposal that was recorded and not published (the run broke off) comes first, without learning anew."""
+        shop, notes = self.shop, []
+        for proposal in shop.history().proposals:
+            if not proposal.unfinished or proposal.simulated != shop.stamp.simulated:
+                continue
+            try:
+                publish(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
+                notes.append(f"{proposal.branch} was left unfinished by an earlier run and is finished now")
+            except SkilloptError as error:
+                gone = [settled("expired", item, shop.stamp, reason=error.message) for item in proposal.pending]
+                shop.ledger.append(gone, when=shop.stamp.now, message=f"Give {proposal.branch} up")
+                notes.append(
+                    f"{proposal.branch} was left unfinished by an earlier run and was given up: {error.message}"
+                )
+        return notes
+
+    def _publish(self, placement: Placement | None) -> Proposal | None:
+        """The open proposal after this run."""
+        shop = self.shop
+        if placement is not None:
+            proposal = shop.history().proposal(placement.branch)
+            if proposal is not None:
+                publish(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
+        return next(iter(shop.history().open), None)
+
+    def _auto_adopt(self, learned: Learned, proposal: Proposal | None, notes: list[str]) -> str | None:
+        """Only when asked for, and only what is measured and strong throughout."""
+        if not self.config.propose.auto_adopt or proposal is None or not learned.accepted:
+            return None
+        verdicts = {item.event.data["verdict"] for item in proposal.pending}
+        if proposal.simulated or verdicts != {"strong"}:
+            notes.append("not adopted by itself: only a measured proposal whose edits are all strong is")
+            return None
+        return adopt(self.shop.desk(), proposal).commit
+
+    # --- tell ---
+
+    def _told(
+        self,
+        learned: Learned,
+        proposal: Proposal | None,
+        events: Sequence[Event],
+        notes: tuple[str, ...],
+        adopted: str | None = None,
+    ) -> Ran:
+        shop = self.shop
+        stamp = shop.stamp
+        branch, commits = (proposal.branch, self._commits(proposal)) if proposal else (None, ())
+        view = present.run_view(
+            learned,
+            run=stamp.run,
+            night=None if stamp.simulated or self.options.dry_run else shop.history().nights,
+            started=stamp.ts,
+            ended=self.clock().isoformat(timespec="seconds").replace("+00:00", "Z"),
+            base=(shop.base.branch, shop.base.commit),
+            dry_run=self.options.dry_run,
+            proposed=tuple(item for item in events if item.type == "proposed"),
+            branch=branch,
+            commits=commits,
+            notes=(*shop.private.notes, *notes),
+            version=__version__,
+        )
+        project = (shop.repo.root or shop.repo.common_dir).name
+        record = present.run_record(view, learned, project=project, adopted_commit=adopted)
+        return Ran(learned=learned, view=view, report=render.report(view), record=record)
+
+    def _commits(self, proposal: Proposal) -> tuple[str, ...]:
+        return tuple(commit.sha for commit in log(self.shop.repo, proposal.tip or proposal.base, proposal.base))
+
+    def _keep(self, ran: Ran) -> None:
+        shop = self.shop
+        cleaned = _cleaned(present.diagnostics(ran.learned), shop.redact)
+        files = {
+            "report.md": shop.redact(ran.report),
+            "diagnostics.json": json.dumps(cleaned, ensure_ascii=False, indent=1, allow_nan=False),
+        }
+        shop.private.report(shop.stamp.run, files)
+
+
+def _cleaned(value: Any, redact: Redactor) -> Any:
+    """Every text of a record, redacted: answers of models may quote what they should not."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {key: _cleaned(item, redact) for key, item in value.items()}
+    return [_cleaned(item, redact) for item in value] if isinstance(value, list) else value
+
+
+def _in_words(found: str) -> str:
+    return {
+        "touched": "not as it was left: somebody committed to it",
+        "checked out": "checked out",
+        "gone": "gone",
+        "simulated": "open, and this run is a simulation",
+    }[found]

@@ -1,0 +1,423 @@
+from __future__ import annotations
+
+import hashlib
+import random
+import sysconfig
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt_git.errors import SafetyError
+from skillopt_git.redact import Finding, Redactor, find_secrets, refuse_secrets, without_hex
+
+redact = Redactor(b"a private key of this repository")
+
+DIGITS = "0123456789"
+HEX = DIGITS + "abcdef"
+UPPER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+LETTERS = UPPER + UPPER.lower()
+WORD = LETTERS + DIGITS
+
+
+def body(length: int, alphabet: str = WORD, seed: int = 0) -> str:
+    """Random characters, equal in every run: no secret is written in this file, all are put together here."""
+    return "".join(random.Random(f"{length}{alphabet}{seed}").choices(alphabet, k=length))
+
+
+SECRETS = {
+    "openai": "sk-" + body(48),
+    "openai-project": "sk-" + "proj-" + body(48),
+    "openai-hex": "sk-" + body(32, HEX),
+    "openai-dotted": "sk-" + body(20) + "." + body(20),
+    "anthropic": "sk-" + "ant-api03-" + body(93) + "AA",
+    "anthropic-short": "sk-" + "ant-api03-" + body(40),
+    "openrouter": "sk-" + "or-v1-" + body(64, HEX),
+    "aws-id": "AK" + "IA" + body(16, UPPER),
+    "aws-example": "AK" + "IAIOSFODNN7" + "EXAMPLE",
+    "aws-session-id": "AS" + "IA" + body(16, UPPER),
+    "aws-secret": body(40),
+    "github": "gh" + "p_" + body(36),
+    "github-oauth": "gh" + "o_" + body(36),
+    "github-app": "gh" + "s_" + body(36),
+    "github-fine": "github" + "_pat_" + body(22) + "_" + body(59),
+    "gitlab": "gl" + "pat-" + body(20),
+    "slack-bot": "xo" + "xb-" + body(12, DIGITS) + "-" + body(12, DIGITS) + "-" + body(24),
+    "slack-user": "xo" + "xp-" + body(12, DIGITS) + "-" + body(12, DIGITS) + "-" + body(32, HEX),
+    "slack-refresh": "xo" + "xe-1-" + body(146),
+    "slack-config": "xo" + "xe.xo" + "xp-1-" + body(160),
+    "slack-app": "xa" + "pp-1-A" + body(10) + "-" + body(12, DIGITS) + "-" + body(64, HEX),
+    "slack-webhook": "https://hooks.sl" + "ack.com/services/T" + body(8) + "/B" + body(8) + "/" + body(24),
+    "discord-webhook": "https://disc" + "ord.com/api/webhooks/" + body(18, DIGITS[1:]) + "/" + body(68),
+    "google": "AI" + "za" + body(35),
+    "google-client": "GO" + "CSPX-" + body(28),
+    "google-oauth": "ya" + "29." + body(120),
+    "jwt": "ey" + "J" + body(33) + ".ey" + "J" + body(40) + "." + body(43),
+    "stripe": "sk" + "_live_" + body(24),
+    "stripe-restricted": "rk" + "_live_" + body(24),
+    "stripe-webhook": "whs" + "ec_" + body(32),
+    "npm": "np" + "m_" + body(36),
+    "pypi": "py" + "pi-AgEIcHlwaS5vcmc" + body(150),
+    "huggingface": "h" + "f_" + body(34),
+    "sendgrid": "S" + "G." + body(22) + "." + body(43),
+    "twilio": "S" + "K" + body(32, HEX),
+    "docker": "dc" + "kr_pat_" + body(27),
+    "atlassian": "AT" + "ATT3xFfGF0" + body(180) + "=" + body(8, "ABCDEF0123456789"),
+    "digitalocean": "do" + "p_v1_" + body(64, HEX),
+    "age": "AGE-SEC" + "RET-KEY-1" + body(58, "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"),
+    "telegram": body(9, DIGITS[1:]) + ":A" + "A" + body(33),
+    "netlify": "n" + "fp_" + body(40),
+    "sentry": "snt" + "rys_" + body(60),
+    "newrelic": "NR" + "AK-" + body(27, UPPER + DIGITS),
+    "notion": "nt" + "n_" + body(46),
+    "linear": "lin" + "_api_" + body(40),
+    "shopify": "shp" + "at_" + body(32, HEX),
+    "vault": "hv" + "s." + body(90),
+    "xai": "x" + "ai-" + body(80),
+    "groq": "g" + "sk_" + body(52),
+}
+PLACES = {
+    "prose": "Please use {} for the call.",
+    "json": '{{"a": "{}"}}',
+    "json-in-json": '{{"text": "first line\\n{}\\nlast"}}',
+    "shell": "export A={}",
+    "code": "call('{}')",
+    "multi-byte": "日本🎉é {} ü",
+    "percent": "next=%20{}",
+    "after-filler": "x" * 3995 + " {}",
+    "allowed-comment": "a = '{}'  # gitleaks" + ":allow",
+    "after-nul": "a\0 {}",
+    "after-surrogate": "a\ud800 {}",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_token_is_found_wherever_it_stands(name: str, place: str) -> None:
+    """The whole token goes, its surroundings stay, and once is as good as twice."""
+    before, after = PLACES[place].format("\x01").split("\x01")
+    done = redact(before + SECRETS[name] + after)
+    assert SECRETS[name][8:24] not in done
+    assert done.startswith(before.rstrip() if name.endswith("webhook") else before)
+    assert done.endswith(after)
+    assert redact(done) == done
+
+
+@pytest.mark.parametrize("name", ["openai", "aws-id", "github", "slack-bot", "slack-app", "xai", "npm", "sendgrid"])
+def test_a_token_glued_to_filler_is_found(name: str) -> None:
+    """A token right after 3,995 letters x goes; the filler stays."""
+    done = redact("x" * 3995 + SECRETS[name])
+    assert SECRETS[name][4:] not in done
+    assert done.startswith("x" * 3995 + "[REDACTED:")
+
+
+FORMS = [
+    ('Server=db;Password="{}";Database=app', "Sup3r; Secret!"),
+    ("Server=db;Password={};Database=app", "abc"),
+    ("Server=db;UID=sa;PWD={};Database=app", "/x"),
+    ("Server=db;Pwd={{{}}};Database=app", "a;b 1"),
+    ("AccountName=a;AccountKey={};EndpointSuffix=x", body(85) + "=="),
+    ("Endpoint=sb://a/;SharedAccessKey={}", body(43) + "="),
+    ("password={}", "hunter2"),
+    ("password: {}", "hunter2"),
+    ("password = '{}'", "Tr0ub4dor&3"),
+    ("password='{}'", "doesnotexist"),
+    ('"password": "{}"', "hunter2"),
+    ("'db_passwd' => '{}'", "hunter2"),
+    ("DB_PASSWORD={}", "supersecret"),
+    ("DB_PASS={} make", "root"),
+    ("dbPass: '{}'", "abc123"),
+    ("PASSWORD_PROD={}", "hunter2"),
+    ('if password == "{}":', "hunter2"),
+    ('const apiKey: string = "{}";', "abc123def"),
+    ("client_secret := `{}`", "abc123def"),
+    ('config["api_key"] = "{}"', "abc123def"),
+    ('{{\\"client_secret\\": \\"{}\\", \\"a\\": 1}}', "abc123def"),
+    ('{{"text": "API_KEY={}\\nNEXT=1"}}', "abc123def"),
+    ("token: {}", "abc123def"),
+    ('token="{}\nnext', "abc123def"),
+    ('\\"token\\": \\"{}\nnext', "abc123def"),
+    ('token="{}', "abc123def and so on"),
+    ("?access_token={}&x=1", "abc123def"),
+    ("STRIPE_KEY={}", "abc123def456"),
+    ("CLIENT_SECRET={}", "supersecretvalue"),
+    ("AWS_SECRET_ACCESS_KEY={}", "/" + body(39)),
+    ("aws_secret_access_key = {}", body(40)),
+    ("X-Api-Key: {}", "abc123def"),
+    ("//registry.example.com/:_authToken={}", "abc123def"),
+    ("//registry.example.com/:_auth={}", "YWxpY2U6cGFzczE="),
+    ("api token = {}", "abc-1234-def-5678-ghi"),
+    ("mysql --password {} app", "hunter22"),
+    ("machine h login alice password {}", "s3cretpw"),
+    ("<password>{}</password>", "abc123xy"),
+    ("Authorization: Bearer {}", "abcdef1234567890"),
+    ("-H 'Authorization: Bearer {}'", "ab.cd.ef-123456"),
+    ('"Authorization": "token {}"', "abcdef123456"),
+    ("Authorization: Basic {}", "YWxpY2U6cGFzcw=="),
+    ("it sends Bearer {}", "abcdef1234567890"),
+    ("Cookie: theme=dark; sid={}; a=b", "9f8e7d6c5b4a"),
+    ("Set-Cookie: sid={}; Path=/", "9f8e7d6c5b4a"),
+    ("curl -u alice:{} x", body(14)),
+    ("postgres://alice:{}@db.example.com/app", "p4ss"),
+    ("https://alice:{}@git.example.com/x.git", "p@ss%3Aw"),
+    ("redis://:{}@localhost:6379/0", "s3cret"),
+    ("https://{}@github.com/acme/api", body(20, HEX)),
+    ("https://a.example.com/c?sv=1&sig={}&se=2", body(40) + "%3D"),
+]
+
+
+@pytest.mark.parametrize(("form", "secret"), FORMS)
+def test_a_secret_is_known_by_what_stands_before_it(form: str, secret: str) -> None:
+    """In assignments, headers, flags and URLs the value goes; names, user, host and following fields stay."""
+    before, after = form.format("\x01").split("\x01")
+    done = redact(before + secret + after)
+    assert secret not in done
+    if not form.startswith("curl"):
+        assert done.startswith(before + "[REDACTED:")
+    assert done.endswith("]" + after)
+    assert redact(done) == done
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PWD=/home/u",
+        "OLDPWD=/home/u/acme-api make",
+        '{"token_budget":42}',
+        "max_token=100",
+        "sk-learn-tutorial",
+        "sk-learn-tutorial-for-beginners-2024",
+        "risk-assessment-2024-report-final-version",
+        "tokens: 1200",
+        "token: 1200",
+        "password: str",
+        "def f(password: str = None, token: int32 = 3)",
+        "key=lambda x: x",
+        'os.environ["API_KEY"]',
+        "secret = get_secret()",
+        "token = tokens[0]",
+        "password = password1",
+        "password = encrypt1(x)",
+        "passwd = crypt.sha512_crypt",
+        "token = settings.token2",
+        "const token = process.env.TOKEN1;",
+        "authorization = base64.decodebytes1(x)",
+        "token=<token>",
+        "token=${TOKEN}",
+        "token: ${{ secrets.TOKEN_1 }}",
+        "TOKEN=$(pass show x1)",
+        "password=***",
+        "password=xxx",
+        "password=xxxxxxxxxxxx",
+        'password=""',
+        "password: 'password'",
+        "password='Passwort'",
+        '"password": "Enter a password of more than 8 characters"',
+        "API_KEY=your-api-key-here",
+        "SECRET_FILE=/run/secrets/db1",
+        "API_TOKEN=https://example.com/token1",
+        "api_key = 'sk-...'",
+        "Token: '#ddd0c0'",
+        "token='2024-01-01T00:00'",
+        "sort_key=created_at",
+        "CACHE_KEY=node-modules-v1",
+        "monkey=abc123def",
+        "compass=abc123def",
+        "bypass: abc123def",
+        "if (password>limit123) x",
+        "Authorization: Bearer <token>",
+        "Authorization: Bearer $TOKEN",
+        "Authorization: Basic realm=acme",
+        "Bearer authentication is described below",
+        "Cookie: theme=dark; lang=en",
+        "https://user:password@host/",
+        "https://user:${PASSWORD}@host/",
+        "http://localhost:8080/foo@bar",
+        "ssh://git@github.com/acme/api.git",
+        "ssh://deploy-user-of-acme@host/x",
+        "git@github.com:acme/api.git",
+        "Look for the -----BEGIN PRIVATE" + " KEY----- line",
+        "hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
+        "src/components/Deep2/Paths3/AreNot/Random",
+        "[REDACTED:token:0a1b2c3d] and [REDACTED:token]",
+        "password=[REDACTED:password:0a1b2c3d]",
+        'clipped: "[REDACTED:secret:0a1b2c',
+        "clipped: [REDACTED:client-sec",
+    ],
+)
+def test_what_only_looks_like_a_secret_stays(text: str) -> None:
+    """Names without a value, variables, types, placeholders, paths and marks are not touched."""
+    assert redact(text) == text
+
+
+def test_hashes_and_uuids_in_prose_stay() -> None:
+    """A thousand commits, digests and uuids are no secrets."""
+    lines = [
+        f"commit {hashlib.sha1(b'%d' % n).hexdigest()} of {uuid.UUID(bytes=hashlib.md5(b'%d' % n).digest())}, "
+        f"image sha256:{hashlib.sha256(b'%d' % n).hexdigest()}"
+        for n in range(1000)
+    ]
+    assert find_secrets("\n".join(lines)) == ()
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["argparse", "ast", "base64", "configparser", "getpass", "hashlib", "netrc", "secrets", "tokenize", "uuid"],
+)
+def test_the_code_and_prose_of_the_standard_library_stay(module: str) -> None:
+    """Thousands of lines about passwords, tokens and keys hold no secret."""
+    text = (Path(sysconfig.get_paths()["stdlib"]) / f"{module}.py").read_text("utf-8")
+    assert redact(text) == text
+
+
+def pem(label: str, lines: int = 4) -> str:
+    return f"-----BEGIN {label}-----\n" + "\n".join(body(64, seed=n) for n in range(lines))
+
+
+@pytest.mark.parametrize("label", ["RSA PRIVATE" + " KEY", "PRIVATE" + " KEY", "PGP PRIVATE" + " KEY BLOCK"])
+def test_a_key_block_goes_as_a_whole(label: str) -> None:
+    """From BEGIN to END over all lines, twice in one text, also with escaped line ends."""
+    block = f"{pem(label)}\n-----END {label}-----"
+    mark = "[REDACTED:private-key:"
+    done = redact(f"a\n{block}\nb\n{block}\nc")
+    assert [line[:22] for line in done.splitlines()] == ["a", mark, "b", mark, "c"]
+    escaped = redact('{"key": "' + block.replace("\n", "\\n") + '"}')
+    assert escaped.startswith('{"key": "' + mark)
+    assert escaped.endswith(']"}')
+
+
+def test_a_key_block_without_its_end_goes_to_the_end_of_the_text() -> None:
+    """What was cut off is still a key."""
+    assert without_hex(redact(f"a\n{pem('RSA PRIVATE' + ' KEY')}")) == "a\n[REDACTED:private-key]"
+
+
+def test_a_mark_inside_a_secret_is_kept() -> None:
+    """A finding that spans a mark is cut around it."""
+    inner = "[REDACTED:github-pat:0a1b2c3d]"
+    text = f"-----BEGIN PRIVATE{' KEY'}-----\nMIIE{inner}\nabcd"
+    done = redact(text)
+    assert without_hex(done) == "[REDACTED:private-key][REDACTED:github-pat][REDACTED:private-key]"
+    assert inner in done
+
+
+def test_overlapping_secrets_are_one_finding_named_after_the_widest() -> None:
+    """A token inside a quoted password goes with it; a bare one keeps its provider's name."""
+    token = SECRETS["github"]
+    assert find_secrets(f'password="1 {token} x"') == (Finding("password", 10, 10 + len(token) + 4),)
+    assert [finding.kind for finding in find_secrets(f"TOKEN={token}")] == ["github-pat"]
+    assert [finding.kind for finding in find_secrets(f"https://a:{token}@host/?token={token}")] == ["github-pat"] * 2
+
+
+def test_offsets_count_characters() -> None:
+    """Multi-byte text and lines before a secret do not shift it."""
+    token = SECRETS["linear"]
+    text = f"日本🎉\r\n\né\n ü {token} and {token}"
+    first, second = find_secrets(text)
+    assert text[first.start : first.end] == text[second.start : second.end] == token
+    assert first.end < second.start
+
+
+def test_equal_secrets_have_equal_marks_for_one_key_only() -> None:
+    """The hex tells secrets apart, depends on the private key, and the key shows in no repr."""
+    one, two = redact("password='hunter22'"), redact("a_password: hunter22")
+    assert one[-10:-2] == two[-9:-1]
+    assert one != redact("password='hunter23'")
+    assert one != Redactor(b"another key")("password='hunter22'")
+    assert "private key" not in repr(redact)
+
+
+def test_published_marks_carry_no_hex() -> None:
+    """The kind stays; text that is no mark stays too."""
+    assert without_hex("a [REDACTED:url-password:0a1b2c3d] [REDACTED:x] b:0a1b2c3d") == (
+        "a [REDACTED:url-password] [REDACTED:x] b:0a1b2c3d"
+    )
+
+
+def test_texts_without_secrets_pass_the_door() -> None:
+    """Nothing is raised for clean and for redacted texts."""
+    refuse_secrets({"body": "Use pnpm", "message": redact(f"Use {SECRETS['npm']}")})
+
+
+def test_the_door_names_place_and_kind_and_no_value() -> None:
+    """Every place with a secret is named once a kind, also one whose name is a secret itself."""
+    token = SECRETS["npm"]
+    with pytest.raises(SafetyError) as caught:
+        refuse_secrets({"body": f"{token} {token} password=hunter2", "clean": "x", f"sleep/{token}": token})
+    said = caught.value.message
+    assert "body: npm-access-token; body: password; sleep/[REDACTED:npm-access-token]: npm-access-token" in said
+    assert "clean" not in said
+    assert token[4:] not in said + caught.value.hint
+
+
+PIECES = st.one_of(
+    st.text(st.characters(), max_size=12),
+    st.sampled_from([*SECRETS.values(), pem("RSA PRIVATE" + " KEY"), "-----END RSA PRIVATE" + " KEY-----"]),
+    st.sampled_from([form.format(secret) for form, secret in FORMS]),
+    st.sampled_from(
+        ["password=", "token: ", '"', "'", "\\", "\n", "[REDACTED:", "[REDACTED:token:0a1b2c3d]", "]", ";", "x" * 9]
+    ),
+)
+
+
+@given(st.lists(PIECES, max_size=6).map("".join))
+def test_redacting_twice_is_redacting_once(text: str) -> None:
+    """Findings are sorted, disjoint and not empty, and a redacted text has none."""
+    found = find_secrets(text)
+    edges = [edge for finding in found for edge in (finding.start, finding.end)]
+    assert edges == sorted(edges)
+    assert all(text[finding.start : finding.end].strip() for finding in found)
+    done = redact(text)
+    assert find_secrets(done) == ()
+    assert redact(done) == done
+    assert find_secrets(without_hex(done)) == ()
+
+
+@given(st.text(max_size=30), st.sampled_from(sorted(SECRETS)), st.text(max_size=30))
+def test_no_neighbourhood_hides_a_token(before: str, name: str, after: str) -> None:
+    """Between blanks a token is found whatever else the text holds."""
+    assert SECRETS[name] not in redact(f"{before} {SECRETS[name]} {after}")
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "password=",
+        'token="',
+        'token=\\"',
+        "://a:",
+        "://a:b@",
+        "-----BEGIN PRIVATE" + " KEY-----\nA",
+        "eyJ-",
+        "sk-a-",
+        "Cookie: ",
+        "authorization: ",
+        "Bearer ",
+        "passpassword ",
+        "token=passwordpass",
+        "a_key=0",
+        "[REDACTED:",
+        "[REDACTED:a]",
+        "0",
+        "A/",
+        "\\n",
+        "x",
+    ],
+)
+def test_repetition_costs_no_more_than_length(unit: str) -> None:
+    """100,000 characters of what begins a secret are searched in a moment."""
+    began = time.perf_counter()
+    find_secrets(unit * (100_000 // len(unit)))
+    assert time.perf_counter() - began < 5
+
+
+def test_a_megabyte_is_searched_in_seconds() -> None:
+    """The last line of a huge text is seen, and fast enough for a transcript."""
+    lines = [f"The {n}th step sets token_{n} and reads src/acme/{n}.py for the answer." for n in range(15_000)]
+    began = time.perf_counter()
+    done = redact("\n".join([*lines, SECRETS["stripe"]]))
+    assert time.perf_counter() - began < 15
+    assert without_hex(done).splitlines()[-1].startswith("[REDACTED:stripe")
+    assert done.splitlines()[:-1] == lines
