@@ -84,6 +84,10 @@ class Ledger:
         self._pause = pause
         self._contents: dict[str, Contents] = {}  # by commit, so never stale
 
+    @property
+    def ref(self) -> str:
+        return self._ref
+
     def events(self) -> tuple[Event, ...]:
         return self.contents().events
 

@@ -14,14 +14,14 @@ from typing import Any
 from skillopt_git import __version__, present, render, wiring
 from skillopt_git.bank import Bank
 from skillopt_git.config import Config, zone
-from skillopt_git.cycle import Inputs, learn
+from skillopt_git.cycle import Inputs, gather, learn
 from skillopt_git.decide import Desk, adopt
 from skillopt_git.errors import SkilloptError
 from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.history import log
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event, run_id
-from skillopt_git.night import Learned, Teachable
+from skillopt_git.night import Known, Learned, Teachable
 from skillopt_git.outcomes import settled, sync
 from skillopt_git.ports import Listener
 from skillopt_git.private import Private
@@ -103,6 +103,20 @@ def run(
     shop = workshop(path, config, now=now, simulated=simulated)
     with shop.private.lock() if not options.dry_run else _unlocked():
         return _Run(shop, config, options, clock, notify).whole()
+
+
+def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Listener) -> Known:
+    """What a real run would know before it replays anything. Writes nothing."""
+    shop = workshop(path, config, now=now)
+    inputs = Inputs(
+        reading=wiring.reading(config, shop.repo, shop.private, shop.redact, now=now, anew=anew),
+        bank=shop.private.bank(),
+        files=wiring.shared_tasks(shop.repo, shop.base),
+        teachable=Teachable(skill=None, memory=None, general_to_memory=False),
+        history=shop.history(),
+        night=shop.stamp.run,
+    )
+    return gather(inputs, config=config, now=now, notify=notify)
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def edit_view(item: Proposed, evidence_of: EvidenceOf) -> EditView:
 
 
 def _night(number: object) -> str:
-    return "a simulated night" if number is None else f"night {number}"
+    return "of a simulation" if number is None else str(number)
 
 
 def _rows(evidence: Evidence | None, asks: Mapping[str, str] | None = None) -> tuple[TaskRow, ...]:

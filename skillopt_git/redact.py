@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import betterleaks
 
 from skillopt_git.errors import SafetyError
-from skillopt_git.secretforms import FORMS, Span, is_placeholder
+from skillopt_git.secretforms import FORMS, Span, unescaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +131,8 @@ def _merged(findings: Iterable[Finding]) -> list[Finding]:
 
 def _library(view: str) -> Iterator[Span]:
     """What the library knows. Its columns count bytes and drift from line to line, so its values are looked up."""
-    named = {f.secret: f.rule_id for f in betterleaks.scan_string(view) if not f.rule_id.startswith("generic-")}
+    plain = unescaped(view)
+    named = {f.secret: f.rule_id for f in betterleaks.scan_string(plain) if not f.rule_id.startswith("generic-")}
     for secret, rule in named.items():
         kind = re.sub(r"[^a-z0-9]+", "-", rule.lower())[:_KIND_LENGTH]
-        if not is_placeholder(secret):
-            yield from ((kind, m.start(), m.end()) for m in re.finditer(re.escape(secret), view))
+        yield from ((kind, m.start(), m.end()) for m in re.finditer(re.escape(secret), plain))

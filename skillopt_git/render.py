@@ -286,6 +286,16 @@ def prompt(name: str, **values: object) -> str:
     return _templates("prompt").get_template(f"prompts/{name}.md.j2").render(values)
 
 
+def sample(name: str) -> str:
+    """A file of the templates folder as it is."""
+    return (_folder() / name).read_text(encoding="utf-8")
+
+
+def settings_file(sections: Sequence[tuple[str, Sequence[Mapping[str, str]]]]) -> str:
+    """The file that `init` writes: every setting with its help and default, all commented out."""
+    return _templates("text").get_template("skillopt.toml.j2").render(sections=sections)
+
+
 def commit_message(edit: EditView, *, trailers: Mapping[str, str]) -> str:
     """Subject, reason and figures for people, trailers for machines (which `git interpret-trailers` reads back)."""
     wrong = [key for key in trailers if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", key)]

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 Span: TypeAlias = tuple[str, int, int]  # kind, start, end
 Strength: TypeAlias = Literal["password", "token", "key"]
@@ -72,6 +72,8 @@ class _Value:
                 return self._is_token
             case "key":
                 return self.style != "code" and any(_is_mixed(part, 8) for part in _parts(self.text))
+            case _:
+                assert_never(strength)
 
     @property
     def _is_code(self) -> bool:
@@ -116,9 +118,17 @@ def _entropy(word: str) -> float:
 
 # --- tokens, keys, URLs, headers -----------------------------------------------------------------------------------
 
+_PERCENT = re.compile(r"%(?:0[AD]|20|3[AD])", re.IGNORECASE)
+
+
+def unescaped(view: str) -> str:
+    """`view`, equally long, without the escapes that glue their last character to a token in a URL."""
+    return _PERCENT.sub("   ", view)
+
+
 _TOKENS = re.compile(
     r"""(?=[AGNSdeghnprswxy\d])                            # four times faster than without
-    (?:(?<![A-Za-z0-9])|(?<=%0A)|(?<=%20)|(?<=%3[AD]))(?:
+    (?<![A-Za-z0-9])(?:
       (?P<api_key>        sk-(?:[A-Za-z0-9]{1,15}[-_.]){0,4}
                           (?=[A-Za-z]{0,64}\d)(?=\d{0,64}[A-Za-z])[A-Za-z0-9]{16,256}(?:[\w-]|\.(?=\w)){0,512})
     | (?P<aws_access_key> (?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9]))
@@ -151,16 +161,16 @@ _TOKENS = re.compile(
 
 def _tokens(view: str) -> Iterator[Span]:
     """Tokens that carry their provider's prefix, also where the library wants a telling name beside them."""
-    for m in _TOKENS.finditer(view):
+    for m in _TOKENS.finditer(unescaped(view)):
         yield (str(m.lastgroup).replace("_", "-"), m.start(), m.end())
 
 
-_FORTY = re.compile(r"(?<![A-Za-z0-9+/=_.-])(?=[A-Za-z0-9+/]{0,39}[A-Z])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])")
+_FORTY = re.compile(r"(?<![A-Za-z0-9+/_.-])(?=[A-Za-z0-9+/]{0,39}[A-Z])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])")
 
 
 def _aws_secret_keys(view: str) -> Iterator[Span]:
     """Forty random base64 characters. A hash has no capitals; a path or a long name has fewer kinds of letters."""
-    for m in _FORTY.finditer(view):
+    for m in _FORTY.finditer(unescaped(view)):
         if _entropy(m[0]) > 4.4 and sum(map(str.isdigit, m[0])) >= 2:
             yield ("aws-secret-key", m.start(), m.end())
 
@@ -305,6 +315,7 @@ _INSIDE = {quote: re.compile(rf"(?:\\.|[^\\{quote}])*") for quote in "\"'`"}
 _BRACED = re.compile(r"\{([^}\n]{1,512})\}")
 _BARE = re.compile(r"""[^\s"'`,;&<>(){}\[\]|\\]{1,4096}""")
 _LONGEST = 4096
+_TELLING = 256  # as much of a value is judged: names repeated without end must not cost its length each time
 
 
 def _value_at(view: str, start: int, named: _Named) -> tuple[_Value, tuple[int, int]] | None:
@@ -316,7 +327,7 @@ def _value_at(view: str, start: int, named: _Named) -> tuple[_Value, tuple[int, 
     if bare is None or (view[bare.end() : bare.end() + 1] in {"(", "[", "{"} and named.style == "code"):
         return None  # a call or an index: code, not a value
     text = bare[0].rstrip(".:")
-    return _Value(text, quoted=False, style=named.style), (start, start + len(text))
+    return _Value(text[:_TELLING], quoted=False, style=named.style), (start, start + len(text))
 
 
 def _quoted(view: str, start: int, quote: str, named: _Named) -> tuple[_Value, tuple[int, int]]:
@@ -328,7 +339,7 @@ def _quoted(view: str, start: int, quote: str, named: _Named) -> tuple[_Value, t
     if inside is None and (closing := view.find(quote, start, stop)) >= 0:
         end = closing
     text = view[start:end].rstrip()
-    judged = text if end < stop else text.partition(" ")[0]
+    judged = text[:_TELLING] if end < stop else text[:_TELLING].partition(" ")[0]
     return _Value(judged, style=named.style), (start, start + len(text))
 
 

@@ -167,7 +167,7 @@ def teachable(config: Config, repo: GitRepo, base: Base) -> Taught:
     notes: list[str] = []
     skill = memory = None
     if chosen.evolve_skill:
-        skill = _document(repo, base, _skill_path(chosen.skill or DEFAULT_SKILL), "skill")
+        skill = _document(repo, base, skill_path(chosen.skill or DEFAULT_SKILL), "skill")
     if chosen.evolve_memory:
         path = chosen.memory if chosen.memory != "auto" else _memory_path(config, repo, base)
         try:
@@ -181,7 +181,7 @@ def teachable(config: Config, repo: GitRepo, base: Base) -> Taught:
     return Taught(Teachable(skill=skill, memory=memory, general_to_memory=not chosen.skill), tuple(notes))
 
 
-def _skill_path(path: str) -> str:
+def skill_path(path: str) -> str:
     """The skill's path within the repository; its folder's name is the skill's name."""
     parts = path.split("/")
     if parts[-1] != "SKILL.md" or len(parts) < 2 or not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", parts[-2]):

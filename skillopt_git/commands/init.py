@@ -1,0 +1,70 @@
+"""`init`: write a settings file and a skill to teach; overwrite nothing."""
+
+from __future__ import annotations
+
+import os
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from skillopt_git.commands.options import AsJson, Repo, TargetSkill
+from skillopt_git.console import Console
+from skillopt_git.errors import UsageError
+
+
+def command(repo: Repo = Path(), target_skill_path: TargetSkill = None, json: AsJson = False) -> None:
+    """Write a settings file and a skill to teach; overwrite nothing."""
+    from skillopt_git import edits, wiring  # what it needs would slow down every start
+    from skillopt_git.config import FILE_NAME
+    from skillopt_git.gitrepo import GitRepo
+
+    root = GitRepo.open(repo).root
+    if root is None:
+        raise UsageError("a bare repository has no files to write", "run it in a clone")
+    skill = wiring.skill_path(target_skill_path or wiring.DEFAULT_SKILL)
+    files = {FILE_NAME: _settings_file(), skill: edits.scaffold("skill", skill)}
+    made = [name for name, text in files.items() if _create(root, name, text)]
+    kept = [name for name in files if name not in made]
+    console = Console()
+    if json:
+        console.json({"v": 1, "made": made, "kept": kept})
+        return
+    for name in made:
+        console.out(f"wrote {name}")
+    for name in kept:
+        console.out(f"kept  {name} (it was there)")
+    console.out("Commit what was written. `skillopt-git run --backend mock` then simulates a first night.")
+
+
+def _settings_file() -> str:
+    from skillopt_git import render  # what it needs would slow down every start
+    from skillopt_git.config import SHARED, settings
+
+    shared = [item for item in settings() if item.door == SHARED]
+    sections = [
+        (name, [{"name": item.name, "help": item.help, "default": _toml(item.default)} for item in items])
+        for name, items in groupby(shared, key=lambda item: item.section)
+    ]
+    return render.settings_file(sections)
+
+
+def _toml(value: Any) -> str:
+    """A default in TOML; JSON spells these values the same way."""
+    import json as json_
+
+    return json_.dumps(list(value) if isinstance(value, tuple) else value)
+
+
+def _create(root: Path, name: str, text: str) -> bool:
+    """Makes the file unless something is there, also a dangling link; never follows a link out of the repository."""
+    path = root / name
+    if any(folder.is_symlink() for folder in path.parents if folder != root and root in folder.parents):
+        raise UsageError(f"{name} lies behind a link", "make the file by hand, or name another skill")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError:
+        return False
+    with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+    return True

@@ -1,0 +1,88 @@
+"""`show`: a proposal's page, or a run's report."""
+
+from __future__ import annotations
+
+import json as json_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from skillopt_git.commands.options import AsJson, Repo, workshop
+from skillopt_git.console import Console
+from skillopt_git.errors import UsageError
+
+if TYPE_CHECKING:
+    from skillopt_git.nightly import Workshop
+    from skillopt_git.recall import History, Proposal
+
+
+def command(
+    name: Annotated[
+        str | None, typer.Argument(help="A proposal's branch or a run; without it, the open proposal or the last run.")
+    ] = None,
+    last: Annotated[bool, typer.Option("--last", help="The last run.")] = False,
+    diagnostics: Annotated[bool, typer.Option("--diagnostics", help="The run's calls and held-out detail.")] = False,
+    repo: Repo = Path(),
+    json: AsJson = False,
+) -> None:
+    """Show a proposal or a run."""
+    shop = workshop(repo)
+    history = shop.desk().history
+    proposal = None if last or diagnostics else _proposal(history, name)
+    if proposal is not None:
+        _show_proposal(shop, proposal, json=json)
+        return
+    run = shop.private.last_report() if last or name is None else name
+    if run is None:
+        raise UsageError("there is nothing to show yet", "`skillopt-git run` makes the first report")
+    _show_run(shop, history, run, diagnostics=diagnostics, json=json)
+
+
+def _proposal(history: History, name: str | None) -> Proposal | None:
+    """The proposal of that name; without a name the open one, if there is just one."""
+    if name is not None:
+        return history.proposal(name.removeprefix("refs/heads/"))
+    open_ = [item for item in history.proposals if item.open]
+    return open_[0] if len(open_) == 1 else None
+
+
+def _show_proposal(shop: Workshop, proposal: Proposal, *, json: bool) -> None:
+    from skillopt_git import present, render  # what it needs would slow down every start
+
+    view = present.proposal_view(proposal, shop.ledger.evidence, ledger_ref=shop.ledger.ref)
+    title, body = render.pull_request_title(view), render.pull_request(view)
+    console = Console()
+    if json:
+        console.json(
+            {
+                "v": 1,
+                "branch": proposal.branch,
+                "open": proposal.open,
+                "draft": view.draft,
+                "title": title,
+                "body": body,
+            }
+        )
+        return
+    console.out(title + "\n")
+    console.markdown(body)
+    for item in proposal.edits:
+        if item.outcome is not None:
+            console.out(f"{item.edit.id}: {item.outcome.type} on {item.outcome.ts[:10]}")
+
+
+def _show_run(shop: Workshop, history: History, run: str, *, diagnostics: bool, json: bool) -> None:
+    text = shop.private.read_report(run, "diagnostics.json" if diagnostics else "report.md")
+    if text is None:
+        proposals = [item.branch for item in history.proposals]
+        runs = [event.run or "" for event in history.runs[-5:]]
+        known = ", ".join([*proposals, *runs]) or "none"
+        raise UsageError(f"'{run}' is no proposal or run with a report on this machine", f"known: {known}")
+    console = Console()
+    if diagnostics:
+        console.json(json_.loads(text))
+    elif json:
+        console.json({"v": 1, "run": run, "report": text})
+    else:
+        console.markdown(text)

@@ -1,0 +1,90 @@
+"""`status`: what is open, and what came of earlier proposals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillopt_git.commands.options import AsJson, Repo, workshop
+from skillopt_git.console import Console
+
+if TYPE_CHECKING:
+    from skillopt_git.nightly import Workshop
+    from skillopt_git.recall import History, Proposal
+
+
+def command(repo: Repo = Path(), json: AsJson = False) -> None:
+    """Say what is open, and what came of earlier proposals."""
+    shop = workshop(repo)
+    record = _record(shop, shop.desk().history)
+    console = Console()
+    if json:
+        console.json(record)
+    else:
+        console.out(_sentences(record))
+
+
+def _record(shop: Workshop, history: History) -> dict[str, Any]:
+    outcomes = Counter(
+        item.outcome.type for proposal in history.proposals for item in proposal.edits if item.outcome is not None
+    )
+    runs = [event for event in shop.ledger.events() if event.type == "run"]
+    last = max(runs, key=lambda event: event.run or "", default=None)
+    return {
+        "v": 1,
+        "base": shop.base.branch,
+        "base_commit": shop.base.commit,
+        "open": [_open(shop, item) for item in history.proposals if item.open],
+        "outcomes": dict(sorted(outcomes.items())),
+        "rejections": len(history.negatives),
+        "learned": [
+            {"edit": item.edit.id, "text": item.edit.sentence, "target": item.edit.target} for item in history.adopted
+        ],
+        "runs": len(runs),
+        "last_run": None
+        if last is None
+        else {"run": last.run, "ts": last.ts, "verdict": last.data["verdict"], "reason": last.data["reason"]},
+        "damaged": shop.ledger.contents().damaged,
+    }
+
+
+def _open(shop: Workshop, proposal: Proposal) -> dict[str, Any]:
+    from skillopt_git.publish import state  # what it needs would slow down every start
+
+    return {
+        "branch": proposal.branch,
+        "simulated": proposal.simulated,
+        "state": state(shop.repo, proposal),
+        "edits": [
+            {
+                "id": item.edit.id,
+                "target": item.edit.target,
+                "text": item.edit.sentence,
+                "verdict": item.event.data["verdict"],
+            }
+            for item in proposal.pending
+        ],
+    }
+
+
+def _sentences(record: dict[str, Any]) -> str:
+    lines = [f"Base: {record['base']} at {record['base_commit'][:12]}"]
+    for proposal in record["open"]:
+        marks = [*(["simulated"] if proposal["simulated"] else []), proposal["state"]]
+        lines.append(f"\nOpen: {proposal['branch']} ({', '.join(marks)})")
+        lines += [f"  {edit['id']}  {edit['verdict']}  {edit['target']}: {edit['text']}" for edit in proposal["edits"]]
+        lines.append(f"  show, adopt or reject it: `skillopt-git show {proposal['branch']}`")
+    if not record["open"]:
+        lines.append("\nNo open proposal.")
+    if record["learned"]:
+        lines.append("\nLearned:")
+        lines += [f"  {item['edit']}  {item['target']}: {item['text']}" for item in record["learned"]]
+    counts = ", ".join(f"{count} {what}" for what, count in record["outcomes"].items()) or "none yet"
+    lines.append(f"\nOutcomes of edits: {counts}. Standing rejections: {record['rejections']}.")
+    last = record["last_run"]
+    told = f"{last['run']}: {last['verdict'] or last['reason']}" if last else "none yet"
+    lines.append(f"Runs: {record['runs']}, the last {told}.")
+    if record["damaged"]:
+        lines.append(f"{record['damaged']} damaged lines in the ledger were passed over.")
+    return "\n".join(lines)
