@@ -297,15 +297,21 @@ class Night:
         )
 
     def _means(self, accepted: Sequence[Candidate], base: Documents) -> tuple[float | None, float | None]:
-        """The held-out means of the base and of all accepted edits together."""
-        measured = [item for item in self.candidates if item.baseline is not None]
-        baseline = measured[0].baseline if measured else None
-        if len(accepted) == 1:
-            return accepted[0].baseline if accepted[0].baseline is not None else baseline, accepted[0].candidate
-        if not accepted or self.config.gate.mode == "off":
+        """The means over all val tasks of the base and of all accepted edits together, measured anew where no trial
+        tells them. With the gate off nothing is measured."""
+        if self.config.gate.mode == "off" or not self._in("val"):
+            return None, None
+        told = [item for item in self.candidates if self._measured_all(item) and item.baseline is not None]
+        baseline = told[0].baseline if told else self._mean(self._replay(self._in("val"), base))
+        if not accepted:
             return baseline, None
+        if len(accepted) == 1 and self._measured_all(accepted[0]):
+            return baseline, accepted[0].candidate
         together = self._replay(self._in("val"), self._with_strong(base), sample=f"{self.night}/together")
         return baseline, self._mean(together)
+
+    def _measured_all(self, candidate: Candidate) -> bool:
+        return {pair.task for pair in candidate.pairs} == {task.id for task in self._in("val")}
 
     def _mean(self, rollouts: Sequence[Rollout]) -> float | None:
         return gate.mean([item.score for item in rollouts], self.config.gate)

@@ -46,20 +46,30 @@ class Workshop:
     stamp: Stamp
     redact: Redactor
 
+    def events(self) -> tuple[Event, ...]:
+        """The ledger with what people did since, noticed and not yet recorded."""
+        return (*self.ledger.events(), *self._noticed())
+
     def history(self) -> History:
-        return recall(self.ledger.events(), simulated=self.stamp.simulated)
+        """As this run sees it."""
+        return recall(self.events(), simulated=self.stamp.simulated)
+
+    def everything(self) -> History:
+        """As a person sees it: simulated or not."""
+        return recall(self.events(), simulated=True)
 
     def desk(self) -> Desk:
-        """A person's decisions are real, whatever they decide about."""
+        """For a person's decisions, which are real whatever they decide about."""
         stamp = replace(self.stamp, simulated=False)
-        history = recall(self.ledger.events(), simulated=True)
-        return Desk(repo=self.repo, ledger=self.ledger, history=history, author=self.author, stamp=stamp)
+        return Desk(repo=self.repo, ledger=self.ledger, history=self.everything(), author=self.author, stamp=stamp)
 
-    def sync(self) -> tuple[Event, ...]:
-        """Notes what people did since. Said as real: what a person decided counts for every run."""
-        stamp = replace(self.stamp, simulated=False)
-        found = sync(self.repo, recall(self.ledger.events(), simulated=True), self.base, stamp)
-        return self.ledger.append(found, when=stamp.now, message="Note what became of proposals")
+    def sync(self) -> None:
+        """Records what people did since. Said as real: what a person decided counts for every run."""
+        self.ledger.append(self._noticed(), when=self.stamp.now, message="Note what became of proposals")
+
+    def _noticed(self) -> tuple[Event, ...]:
+        known = recall(self.ledger.events(), simulated=True)
+        return sync(self.repo, known, self.base, replace(self.stamp, simulated=False))
 
 
 def workshop(path: Path, config: Config, *, now: datetime, simulated: bool = False) -> Workshop:

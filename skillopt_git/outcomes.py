@@ -31,8 +31,12 @@ def sync(repo: GitRepo, history: History, base: Base, stamp: Stamp) -> tuple[Eve
     for proposal in history.proposals:
         if proposal.open:
             found += _settled(repo, history, proposal, base, stamp)
-    for item in history.adopted:
-        found += _unlearned(repo, item, base, stamp)
+    for item in history.ever_adopted:
+        taken_back = history.unlearned.get((item.branch, item.edit.id))
+        if taken_back is None:
+            found += _unlearned(repo, item, base, stamp)
+        else:
+            found += _back(repo, history, item, taken_back, base, stamp)
     return tuple(found)
 
 
@@ -61,6 +65,17 @@ def _unlearned(repo: GitRepo, item: Proposed, base: Base, stamp: Stamp) -> Itera
         return
     trace = _trace(repo, item, f"{arrived}^1", base.commit)
     yield unlearned(item, trace.went or base.commit, stamp)
+
+
+def _back(
+    repo: GitRepo, history: History, item: Proposed, taken_back: Event, base: Base, stamp: Stamp
+) -> Iterator[Event]:
+    """A rule that was unlearned and is there again, as when the revert was reverted."""
+    commit = str(taken_back.data["commit"])
+    if repo.resolve(commit) and present_in(text_at(repo, base.commit, item.edit.target), item.edit):
+        trace = _trace(repo, item, commit, base.commit)
+        if trace.came is not None:
+            yield adopted(history, item, trace.came, stamp)
 
 
 def adopted(history: History, item: Proposed, commit: str, stamp: Stamp) -> Event:

@@ -120,7 +120,7 @@ class History:
     refusals: tuple[Refusal, ...] = ()
     ended_trials: Mapping[str, int] = field(default_factory=dict)  # by the trial's subject
     runs: tuple[Event, ...] = ()
-    unlearned: frozenset[tuple[str, str]] = frozenset()  # (branch, edit)
+    unlearned: Mapping[tuple[str, str], Event] = field(default_factory=dict)  # by (branch, edit)
 
     @property
     def nights(self) -> int:
@@ -135,16 +135,18 @@ class History:
         return tuple(item for item in self.proposals if item.open and (self.simulated or not item.simulated))
 
     @property
-    def adopted(self) -> tuple[Proposed, ...]:
-        """Adopted edits that were not unlearned since."""
+    def ever_adopted(self) -> tuple[Proposed, ...]:
         return tuple(
             item
             for proposal in self.proposals
             for item in proposal.edits
-            if item.outcome is not None
-            and item.outcome.type in ADOPTIONS
-            and (item.branch, item.edit.id) not in self.unlearned
+            if item.outcome is not None and item.outcome.type in ADOPTIONS
         )
+
+    @property
+    def adopted(self) -> tuple[Proposed, ...]:
+        """Adopted edits that were not unlearned since."""
+        return tuple(item for item in self.ever_adopted if (item.branch, item.edit.id) not in self.unlearned)
 
 
 def recall(events: Iterable[Event], *, simulated: bool) -> History:
@@ -160,9 +162,7 @@ def recall(events: Iterable[Event], *, simulated: bool) -> History:
         refusals=tuple(_refusals(own)),
         ended_trials=Counter(str(event.data["subject"]) for event in own if event.type == "gate"),
         runs=tuple(event for event in own if event.type == "run"),
-        unlearned=frozenset(
-            (str(event.data.get("branch")), event.edit or "") for event in standing if event.type == "reverted"
-        ),
+        unlearned=_unlearned(every),
     )
 
 
@@ -170,6 +170,16 @@ def _standing(events: tuple[Event, ...]) -> tuple[Event, ...]:
     """Events that no other event ends: what ends what is said in the events, never told by their times."""
     ended = {str(item) for event in events for item in event.data.get("ends", ())}
     return tuple(event for event in events if event.id not in ended)
+
+
+def _unlearned(events: tuple[Event, ...]) -> dict[tuple[str, str], Event]:
+    """What was taken back and not adopted again. Allowing a rule to be proposed again does not bring it back."""
+    again = {str(item) for event in events if event.type in ADOPTIONS for item in event.data.get("ends", ())}
+    return {
+        (str(event.data["branch"]), event.edit or ""): event
+        for event in events
+        if event.type == "reverted" and event.id not in again
+    }
 
 
 def _families(events: Iterable[Event]) -> dict[str, Family]:

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 import betterleaks
 
 from skillopt_git.errors import SafetyError
-from skillopt_git.secretforms import FORMS, Span, unescaped
+from skillopt_git.secretforms import FORMS, unescaped
+from skillopt_git.secretnames import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,30 +23,7 @@ from typing import Literal, TypeAlias
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from skillopt_git.model import EditOp
-from skillopt_git.views import DocumentView, EditView, LeftOut, NeedView, ProposalView, RunView, TaskRow
-
-__all__ = [
-    "DocumentView",
-    "EditView",
-    "LeftOut",
-    "NeedView",
-    "ProposalView",
-    "RunView",
-    "TaskRow",
-    "commit_message",
-    "md_cell",
-    "md_code",
-    "md_code_cell",
-    "md_fence",
-    "md_text",
-    "one_line",
-    "plain",
-    "prompt",
-    "pull_request",
-    "pull_request_title",
-    "report",
-    "terminal",
-]
+from skillopt_git.views import EditView, ProposalView, RunView
 
 BODY_LIMIT = 60_000  # characters and bytes: forges cut near 65,536, and what goes is better chosen than cut
 SUBJECT_LIMIT = 72
@@ -72,6 +49,7 @@ _ANSI = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # OSC and its like: titles, links
     r"|\x1b[ -/]*[0-~]?"
 )
+_NOT_ASCII = re.compile(r"[^ -~]")
 _LINE_END = re.compile(r"\r\n|[\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 # Drawn as nothing, though their class does not say so: joiners, fillers, variation selectors but for emoji's own.
 _UNSEEN = re.compile(
@@ -104,11 +82,11 @@ def _visible(text: str) -> str:
     """No escape sequences and no control characters but tab and line feed; what cannot be seen as `<U+XXXX>`."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(map(_shown, _LINE_END.sub("\n", _ANSI.sub("", text))))
+    return _NOT_ASCII.sub(_shown, _LINE_END.sub("\n", _ANSI.sub("", text)))
 
 
-def _shown(char: str) -> str:
-    kind = unicodedata.category(char)
+def _shown(found: re.Match[str]) -> str:
+    char, kind = found[0], unicodedata.category(found[0])
     if kind == "Cc":
         return char if char in "\t\n" else ""
     return f"<U+{ord(char):04X}>" if kind[0] == "C" or _UNSEEN.match(char) else char
@@ -180,6 +158,11 @@ def plain(text: str) -> Safe:
     return Safe(_cut(_fold(text), _PLAIN_CUTS))
 
 
+def _line(text: str) -> Safe:
+    """For a value that is read by a machine: whole, on one line."""
+    return Safe(_fold(text))
+
+
 def _paragraph(text: str, label: str) -> Safe:
     return _wrap(f"{label}: {plain(one_line(text, 2000))}")
 
@@ -223,8 +206,11 @@ def counted(value: int | None, noun: str = "") -> Safe:
     return Safe(f"{value:,} {noun}{'' if value == 1 else 's'}" if noun else f"{value:,}")
 
 
-def _number(value: float | str | None) -> Safe:
-    return md_text(value) if isinstance(value, str) else Safe(f"{value:,.4g}") if value is not None else _figure(None)
+def _number(value: object) -> Safe:
+    """A figure of the gate, which may be of any kind."""
+    if value is None or (isinstance(value, float) and not isfinite(value)):
+        return Safe(NOT_MEASURED)
+    return md_text(f"{value:,.4g}" if isinstance(value, float) else one_line(str(value), 60))
 
 
 def _command(words: Sequence[str], tail: str = "") -> Safe:
@@ -233,7 +219,7 @@ def _command(words: Sequence[str], tail: str = "") -> Safe:
 
 # --- templates ---------------------------------------------------------------------------------------------------
 
-_TEXT_FILTERS = {"plain": plain, "paragraph": _paragraph, "wrap": _wrap}
+_TEXT_FILTERS = {"plain": plain, "line": _line, "paragraph": _paragraph, "wrap": _wrap}
 _MARKDOWN_FILTERS = {
     "md_text": md_text,
     "md_cell": md_cell,
@@ -301,7 +287,7 @@ def commit_message(edit: EditView, *, trailers: Mapping[str, str]) -> str:
     wrong = [key for key in trailers if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", key)]
     if wrong:
         raise ValueError(f"not the name of a trailer: {wrong[0]!r}")
-    lines = [(Safe(key), Safe(_fold(value))) for key, value in trailers.items()]
+    lines = [(Safe(key), _line(value)) for key, value in trailers.items()]
     return _templates("text").get_template("commit.txt.j2").render(subject=_subject(edit), edit=edit, trailers=lines)
 
 
@@ -340,11 +326,9 @@ _LADDER = (  # from everything to what is never left out
 def pull_request(view: ProposalView) -> str:
     """The body, cut to `BODY_LIMIT` by leaving out whole sections, the least important first."""
     template = _templates("markdown").get_template("pull_request.md.j2")
-    for detail in _LADDER:
-        body = template.render(view=view, metadata=_metadata(view), detail=detail, few=FEW, private=False)
-        if len(body.encode()) <= BODY_LIMIT:
-            break
-    return body
+    told = {"view": view, "metadata": _metadata(view), "few": FEW, "private": False}
+    bodies = (template.render(told, detail=detail) for detail in _LADDER)
+    return next(body for body in bodies if len(body.encode()) <= BODY_LIMIT)  # the last fits: its fields are clipped
 
 
 def _metadata(view: ProposalView) -> Safe:

@@ -11,6 +11,8 @@ from math import isfinite
 
 from skillopt_git.model import RUN_VERDICTS, EditOp, Metric, Reason, Split, Verdict
 
+_TOLD = ("baseline", "candidate", "tasks")  # of the gate's numbers: those an edit's own figures say
+
 
 def _change(base: float | None, cand: float | None) -> float | None:
     if base is None or cand is None or not isfinite(cand - base):
@@ -73,6 +75,11 @@ class EditView:
     @property
     def change(self) -> float | None:
         return _change(self.baseline, self.candidate)
+
+    @property
+    def figures(self) -> dict[str, float | int | str | None]:
+        """The gate's numbers that stand nowhere else."""
+        return {name: value for name, value in self.gate_numbers.items() if name not in _TOLD}
 
     @property
     def worst_first(self) -> tuple[TaskRow, ...]:

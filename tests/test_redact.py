@@ -142,6 +142,8 @@ FORMS = [
     ('\\"token\\": \\"{}\nnext', "abc123def"),
     ('token="{}', "abc123def and so on"),
     ("?access_token={}&x=1", "abc123def"),
+    ("token={} and", body(3000)),
+    ("token='{}' and", body(3000)),
     ("STRIPE_KEY={}", "abc123def456"),
     ("CLIENT_SECRET={}", "supersecretvalue"),
     ("AWS_SECRET_ACCESS_KEY={}", "/" + body(39)),

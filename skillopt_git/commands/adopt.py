@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from skillopt_git.commands.decided import tell
-from skillopt_git.commands.options import AsJson, Repo, workshop
+from skillopt_git.commands.options import AsJson, Repo, deciding
 
 
 def command(
@@ -19,8 +19,7 @@ def command(
     """Merge a proposal."""
     from skillopt_git import decide  # what it needs would slow down every start
 
-    shop = workshop(repo)
-    with shop.private.lock():
+    with deciding(repo) as shop:
         desk = shop.desk()
         done = decide.adopt(desk, decide.the_proposal(desk.history, branch))
     tell(done, "Adopted", json=json)

@@ -46,7 +46,7 @@ def command(
         config = settings(repo, flags)
         ran = nightly.run(repo, config, nightly.Options(), now=now(), clock=now, notify=console.progress)
         shop = nightly.workshop(repo, config, now=now())
-        proposal = shop.desk().history.proposal(ran.view.branch or "")
+        proposal = shop.everything().proposal(ran.view.branch or "")
         if proposal is None or proposal.tip is None:
             raise UsageError("the sample night left no proposal", "please report this")
         console.out(_verdicts(ran.record))

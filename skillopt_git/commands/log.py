@@ -26,7 +26,7 @@ def command(
     from skillopt_git.schema import dump  # what it needs would slow down every start
 
     shop = workshop(repo)
-    events = [event for event in shop.ledger.events() if every or event.type not in QUIET]
+    events = [event for event in shop.events() if every or event.type not in QUIET]
     shown = sorted(enumerate(events), key=lambda item: (item[1].ts, item[0]), reverse=True)[:limit]
     console = Console()
     if json:

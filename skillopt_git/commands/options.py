@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,9 +60,16 @@ def settings(repo: Path, flags: Mapping[str, Any] | None = None) -> Config:
 
 
 def workshop(repo: Path) -> Workshop:
-    """The repository and its memory, with what people did meanwhile noted."""
+    """The repository and its memory, to look at."""
     from skillopt_git import nightly
 
-    shop = nightly.workshop(repo, settings(repo), now=now())
-    shop.sync()
-    return shop
+    return nightly.workshop(repo, settings(repo), now=now())
+
+
+@contextmanager
+def deciding(repo: Path) -> Iterator[Workshop]:
+    """The same, to decide something: nobody else writes meanwhile, and what people did before is recorded first."""
+    shop = workshop(repo)
+    with shop.private.lock():
+        shop.sync()
+        yield shop

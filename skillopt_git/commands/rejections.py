@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from skillopt_git.commands.options import AsJson, Repo, workshop
+from skillopt_git.commands.options import AsJson, Repo, deciding, workshop
 from skillopt_git.console import Console
 from skillopt_git.errors import UsageError
 
@@ -36,7 +36,7 @@ def _record(item: Negative) -> dict[str, Any]:
 def list_(repo: Repo = Path(), json: AsJson = False) -> None:
     """List what was rejected or unlearned and still counts."""
     console = Console()
-    found = workshop(repo).desk().history.negatives
+    found = workshop(repo).everything().negatives
     if json:
         console.json({"v": 1, "rejections": [_record(item) for item in found]})
     elif found:
@@ -53,7 +53,7 @@ def list_(repo: Repo = Path(), json: AsJson = False) -> None:
 def show(name: Name, repo: Repo = Path(), json: AsJson = False) -> None:
     """Show one rejection: what it holds back, since when and why."""
     console = Console()
-    negatives = workshop(repo).desk().history.negatives
+    negatives = workshop(repo).everything().negatives
     found = [item for item in negatives if name in (item.event.edit, item.event.rule)]
     if not found:
         known = ", ".join(str(item.event.edit) for item in negatives) or "none"
@@ -74,8 +74,7 @@ def undo(name: Name, repo: Repo = Path(), json: AsJson = False) -> None:
     """Allow a rejected or unlearned rule to be proposed again."""
     from skillopt_git import decide  # what it needs would slow down every start
 
-    shop = workshop(repo)
-    with shop.private.lock():
+    with deciding(repo) as shop:
         found = decide.allow_again(shop.desk(), name)
     console = Console()
     if json:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from skillopt_git.commands.decided import tell
-from skillopt_git.commands.options import AsJson, Repo, workshop
+from skillopt_git.commands.options import AsJson, Repo, deciding
 
 
 def command(
@@ -20,8 +20,7 @@ def command(
     """Unlearn one adopted rule."""
     from skillopt_git import decide  # what it needs would slow down every start
 
-    shop = workshop(repo)
-    with shop.private.lock():
+    with deciding(repo) as shop:
         desk = shop.desk()
         item = decide.one_of(desk.history.adopted, edit)
         done = decide.unlearn(desk, item, base_branch=shop.base.branch, now=now)

@@ -28,7 +28,7 @@ def command(
 ) -> None:
     """Show a proposal or a run."""
     shop = workshop(repo)
-    history = shop.desk().history
+    history = shop.everything()
     proposal = None if last or diagnostics else _proposal(history, name)
     if proposal is not None:
         _show_proposal(shop, proposal, json=json)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def command(repo: Repo = Path(), json: AsJson = False) -> None:
     """Say what is open, and what came of earlier proposals."""
     shop = workshop(repo)
-    record = _record(shop, shop.desk().history)
+    record = _record(shop, shop.everything())
     console = Console()
     if json:
         console.json(record)
@@ -29,7 +29,7 @@ def _record(shop: Workshop, history: History) -> dict[str, Any]:
     outcomes = Counter(
         item.outcome.type for proposal in history.proposals for item in proposal.edits if item.outcome is not None
     )
-    runs = [event for event in shop.ledger.events() if event.type == "run"]
+    runs = [event for event in shop.events() if event.type == "run"]
     last = max(runs, key=lambda event: event.run or "", default=None)
     return {
         "v": 1,
