@@ -77,7 +77,8 @@ class Private:
 
     def report(self, run: str, files: Mapping[str, str]) -> Path:
         folder = self.reports / run
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for made in (self.reports, folder):
+            made.mkdir(mode=0o700, exist_ok=True)
         for name, text in files.items():
             write(folder / name, text.encode())
         return folder
@@ -123,7 +124,6 @@ class Private:
 
 def write(path: Path, data: bytes) -> None:
     """The whole file or nothing, readable by its owner only."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

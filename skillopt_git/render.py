@@ -141,7 +141,7 @@ def md_code(text: str) -> Safe:
 
 def md_code_cell(text: str) -> Safe:
     """A code span, but plain text where it holds a `|`: a span in a cell cannot show every text with one."""
-    return md_text(text) if "|" in text else md_code(text)
+    return md_text(text) if "|" in _fold(text) else md_code(text)
 
 
 def md_fence(text: str, info: str = "") -> Safe:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 from cmarkgfm.cmark import markdown_to_html_with_extensions
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jinja2 import TemplateAssertionError, UndefinedError
 
@@ -193,12 +193,13 @@ def test_a_code_span_is_one_span_with_the_folded_text(text: str) -> None:
 
 
 @given(texts)
+@example("\x9b|")
 def test_code_in_a_table_stays_in_its_cell(text: str) -> None:
     """A cell shows the text, as code unless it holds a pipe."""
     page = rendered(f"| a | b |\n|---|---|\n| {md_code_cell(text)} | end |\n")
     cells = re.findall(r"<td>(.*?)</td>", page, re.DOTALL)
     assert [words(cell) for cell in cells] == [seen(text) or "(empty)", "end"]
-    assert ("code" in tags(page)) == ("|" not in text)
+    assert ("code" in tags(page)) == ("|" not in seen(text))
 
 
 @given(texts)

@@ -63,7 +63,8 @@ class Cached:
         return self.folder / name[:2] / f"{name}.json"
 
     def _store(self, path: Path, reply: Reply) -> None:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.folder, path.parent):  # `parents=True` would make the upper one with other permissions
+            folder.mkdir(mode=0o700, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump({**asdict(reply), "text": self.redact(reply.text)}, file, ensure_ascii=False)

@@ -86,7 +86,7 @@ def _repository(path: Path, files: dict[str, str]) -> None:
 def write_sessions(home: Path, cwd: str, dialogues: list[list[str]], until: datetime) -> None:
     """Sessions as Claude Code writes them, an hour apart, the last an hour before `until`."""
     folder = home / "projects" / "".join(char if char.isalnum() else "-" for char in cwd)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for number, turns in enumerate(dialogues):
         start = until - timedelta(hours=len(dialogues) - number)
         session = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{cwd}#{number}"))
