@@ -46,11 +46,11 @@ _ALWAYS = (
     "--literal-pathspecs",
     "--no-replace-objects",
     *_settings(f"core.hooksPath={os.devnull}", "core.fsmonitor=false", "commit.gpgSign=false", "gc.auto=0"),
-    *_settings("maintenance.auto=false", "core.quotePath=false", "core.safecrlf=false", "submodule.recurse=false"),
+    *_settings("maintenance.auto=false", "core.quotePath=false", "submodule.recurse=false"),
     *_settings("i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "log.showSignature=false"),
 )
 # For the private index only: what the user's own index needs is for the user's settings to say.
-_PRIVATE = _settings("core.ignoreCase=false", "core.splitIndex=false", "core.sparseCheckout=false")
+_PRIVATE = _settings("core.ignoreCase=false", "core.splitIndex=false")
 
 
 @dataclass(frozen=True, slots=True)

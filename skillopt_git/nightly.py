@@ -14,7 +14,7 @@ from typing import Any
 from skillopt_git import __version__, present, render, wiring
 from skillopt_git.bank import Bank
 from skillopt_git.config import Config, zone
-from skillopt_git.cycle import Inputs, gather, learn
+from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
 from skillopt_git.decide import Desk, adopt
 from skillopt_git.errors import SkilloptError
 from skillopt_git.gitrepo import GitRepo, Identity
@@ -106,13 +106,19 @@ class Ran:
 
 
 def run(
-    path: Path, config: Config, options: Options, *, now: datetime, clock: Callable[[], datetime], notify: Listener
+    path: Path,
+    config: Config,
+    options: Options,
+    *,
+    model: wiring.ModelChoice,
+    clock: Callable[[], datetime],
+    notify: Listener,
 ) -> Ran:
-    """One night in the repository at `path`. `clock` tells when it ended."""
-    simulated = wiring.backend_name(config) == "mock"
-    shop = workshop(path, config, now=now, simulated=simulated)
+    """One night in the repository at `path`, from now on; `clock` tells the time."""
+    shop = workshop(path, config, now=clock(), simulated=model.simulated)
+    door = model.open(shop.private, shop.redact)
     with shop.private.lock() if not options.dry_run else _unlocked():
-        return _Run(shop, config, options, clock, notify).whole()
+        return _Run(shop, config, options, door, clock, notify).whole()
 
 
 def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Listener) -> Known:
@@ -140,6 +146,7 @@ class _Run:
     shop: Workshop
     config: Config
     options: Options
+    door: ModelDoor
     clock: Callable[[], datetime]
     notify: Listener
 
@@ -179,8 +186,7 @@ class _Run:
             history=history,
             night=shop.stamp.run,
         )
-        door = wiring.model_door(config, shop.private, shop.redact)
-        return learn(inputs, config=config, door=door, now=shop.stamp.now, notify=self.notify)
+        return learn(inputs, config=config, door=self.door, now=shop.stamp.now, notify=self.notify)
 
     def _local(self, teachable: Teachable) -> list[str]:
         """A document that differs on this machine is noted: the base's text is what was measured."""

@@ -33,6 +33,7 @@ from skillopt_git.worktrees import worktrees
 SOURCES = {"claude": "skillopt_git.sources.claude:make"}
 AUTO_SOURCES = ("claude",)
 BACKENDS = {"mock": "skillopt_git.backends.mock:door"}
+SIMULATIONS = frozenset({"mock"})
 DEFAULT_SKILL = ".claude/skills/skillopt-sleep-learned/SKILL.md"
 MEMORIES = ("CLAUDE.md", "AGENTS.md")
 SHARED_TASKS = ".skillopt/tasks"
@@ -209,29 +210,42 @@ def _document(repo: GitRepo, base: Base, path: str, kind: DocumentKind) -> Docum
 # --- models ------------------------------------------------------------------------------------------------------
 
 
-def backend_name(config: Config) -> str:
-    """The chosen backend. There is no default: what answers decides what the figures mean."""
-    if not config.replay.backend:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """Which models a run uses: whether they are a simulation, and how they are opened once the tasks are known."""
+
+    simulated: bool
+    open: Callable[[Private, Redactor], ModelDoor]
+
+
+def chosen_model(config: Config) -> ModelChoice:
+    """By `replay.backend`. There is no default: what answers decides what the figures mean."""
+    name = config.replay.backend
+    if not name:
         raise UsageError(
             "no backend is chosen",
             "`--backend mock` simulates a night without a model; `skillopt-git init` writes a settings file, and "
             "replay.backend in your own file or SKILLOPT_REPLAY_BACKEND chooses one for good",
         )
-    _look_up("backend", config.replay.backend, BACKENDS)
-    return config.replay.backend
+    make = _look_up("backend", name, BACKENDS)
+
+    def opened(private: Private, redact: Redactor) -> ModelDoor:
+        def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
+            inner, skipped = make(config, tasks, needs)
+            return models(inner, tasks, private, redact, skipped)
+
+        return door
+
+    return ModelChoice(simulated=name in SIMULATIONS, open=opened)
 
 
-def model_door(config: Config, private: Private, redact: Callable[[str], str]) -> ModelDoor:
-    """Opens the models once the tasks and needs of the night are known."""
-    make = _look_up("backend", backend_name(config), BACKENDS)
-
-    def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
-        inner, skipped = make(config, tasks, needs)
-        backend: Backend = Cached(inner=inner, folder=private.cache, templates=render.prompts_digest(), redact=redact)
-        judge = TaskJudge(rubric=RubricJudge(optimizer=backend, prompt=judge_question)).used_for(tasks)
-        return Models(target=backend, optimizer=backend, judge=judge, skipped=skipped)
-
-    return door
+def models(
+    inner: Backend, tasks: Sequence[Task], private: Private, redact: Redactor, skipped: Mapping[str, str]
+) -> Models:
+    """One backend in both roles, remembered, with the judge that these tasks need."""
+    backend = Cached(inner=inner, folder=private.cache, templates=render.prompts_digest(), redact=redact)
+    judge = TaskJudge(rubric=RubricJudge(optimizer=backend, prompt=judge_question)).used_for(tasks)
+    return Models(target=backend, optimizer=backend, judge=judge, skipped=skipped)
 
 
 # --- git ---------------------------------------------------------------------------------------------------------

@@ -167,6 +167,7 @@ def test_the_same_commit_twice_is_one_commit(repo: Repository) -> None:
     base = opened.resolve("HEAD")
     first = _write(opened, "CLAUDE.md", b"x\n", base)
     repo.git("config", "user.name", "Somebody Else")
+    repo.git("config", "i18n.commitEncoding", "ISO-8859-1")
     moment = WHEN.astimezone(timezone(timedelta(hours=5, minutes=30)))
     changes = {"CLAUDE.md": ("100644", opened.write_blob(b"x\n"))}
     assert opened.commit(parent=base, changes=changes, message="Learn\n", author=TOOL, when=moment) == first
@@ -197,6 +198,17 @@ def test_awkward_names_and_modes_are_kept(repo: Repository) -> None:
         assert entry is not None
         assert (entry.path, entry.mode) == (name, "100755" if at % 2 else "100644")
         assert opened.read(commit, name) == f"{at}".encode()
+
+
+def test_names_that_differ_in_case_are_two_files(repo: Repository) -> None:
+    """Also where the user's settings say that the file system cannot tell them apart."""
+    base = repo.commit("Lower", {"agents.md": "lower\n"})
+    repo.git("config", "core.ignoreCase", "true")
+    commit = _write(GitRepo.open(repo.path), "AGENTS.md", b"upper\n", base)
+    assert {path: data for path, (_, data) in tree(repo, commit).items() if path != "README.md"} == {
+        "agents.md": b"lower\n",
+        "AGENTS.md": b"upper\n",
+    }
 
 
 def test_a_sha256_repository_works(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -48,6 +48,21 @@ def test_a_log_is_oldest_first_also_among_equal_times(repo: Repository) -> None:
     assert [commit.message for commit in log(opened, tip, base, paths=["f1"])] == ["1\n", "3\n"]
     assert [commit.sha for commit in log(opened, base)] == [base]
     assert log(opened, base, tip) == ()
+
+
+def test_a_parent_comes_before_its_child_whatever_their_clocks_say(repo: Repository) -> None:
+    """A commit dated before its own parent still follows it."""
+    opened = GitRepo.open(repo.path)
+    base = show(opened, "HEAD")
+
+    def made(name: str, minutes: int, *parents: str) -> str:
+        return opened.commit_tree(base.tree, parents, name, TOOL, WHEN + timedelta(minutes=minutes))
+
+    shared = made("shared", 5, base.sha)
+    tip = made("tip", 11, made("late", 10, shared), made("early", 1, shared))
+    told = [commit.message.strip() for commit in log(opened, tip, base.sha)]
+    assert told.index("shared") == 0
+    assert told.index("tip") == 3
 
 
 def test_descent_is_told(repo: Repository) -> None:

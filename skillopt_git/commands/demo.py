@@ -23,7 +23,7 @@ def command(
     ] = None,
 ) -> None:
     """Watch a simulated night in a throwaway repository."""
-    from skillopt_git import nightly, present, render  # what it needs would slow down every start
+    from skillopt_git import nightly, present, render, wiring  # what it needs would slow down every start
     from skillopt_git.commands.options import settings
     from skillopt_git.history import log
 
@@ -44,7 +44,8 @@ def command(
             "harvest.source": "claude",
         }
         config = settings(repo, flags)
-        ran = nightly.run(repo, config, nightly.Options(), now=now(), clock=now, notify=console.progress)
+        model = wiring.chosen_model(config)
+        ran = nightly.run(repo, config, nightly.Options(), model=model, clock=now, notify=console.progress)
         shop = nightly.workshop(repo, config, now=now())
         proposal = shop.everything().proposal(ran.view.branch or "")
         if proposal is None or proposal.tip is None:

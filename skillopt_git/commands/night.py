@@ -54,7 +54,7 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
         json: AsJson = False,
         quiet: Quiet = False,
     ) -> None:
-        from skillopt_git import nightly  # what a night needs would slow down every start
+        from skillopt_git import nightly, wiring  # what a night needs would slow down every start
 
         flags = reading_flags(source, claude_home, scope, lookback_hours, max_sessions, max_tasks) | {
             "replay.backend": backend,
@@ -68,7 +68,9 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
         }
         console = Console(quiet=quiet)
         options = nightly.Options(dry_run=dry_run, tasks_file=tasks_file, anew=lookback_hours is not None)
-        ran = nightly.run(repo, settings(repo, flags), options, now=now(), clock=now, notify=console.progress)
+        config = settings(repo, flags)
+        choice = wiring.chosen_model(config)
+        ran = nightly.run(repo, config, options, model=choice, clock=now, notify=console.progress)
         if json:
             console.json(ran.record)
         else:
