@@ -27,7 +27,7 @@ from skillopt_git.night import Models, Teachable
 from skillopt_git.ports import Backend, SessionSource
 from skillopt_git.private import Private
 from skillopt_git.redact import Redactor
-from skillopt_git.targets import Base, document_entry
+from skillopt_git.targets import Base, allowed, document_entry
 from skillopt_git.worktrees import worktrees
 
 SOURCES = {"claude": "skillopt_git.sources.claude:make"}
@@ -185,7 +185,8 @@ def teachable(config: Config, repo: GitRepo, base: Base) -> Taught:
 def skill_path(path: str) -> str:
     """The skill's path within the repository; its folder's name is the skill's name."""
     parts = path.split("/")
-    if parts[-1] != "SKILL.md" or len(parts) < 2 or not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", parts[-2]):
+    named = len(parts) > 1 and parts[-1] == "SKILL.md" and re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", parts[-2])
+    if not named or not allowed(path):
         raise ConfigError(
             f"{path!r} is no path of a skill",
             "a skill is <folder>/SKILL.md in the repository, the folder named in lower case, digits and hyphens",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from skillopt_git.gitrepo import GitRepo, execute
 
@@ -46,8 +48,23 @@ def fast_forward(worktree: Worktree, commit: str) -> None:
     Where a file with local changes, or an untracked or ignored one, would be overwritten, nothing is touched and
     `GitError` carries git's words. Never stashes.
     """
+    _refuse_overwriting(worktree, commit)
     safe = ("--ff-only", "--no-autostash", "--no-overwrite-ignore", "--no-verify-signatures", "--no-stat", "--quiet")
     done = execute(worktree.path, "merge", *safe, "--end-of-options", commit)
+    if done.code:
+        raise done.error
+
+
+def _refuse_overwriting(worktree: Worktree, commit: str) -> None:
+    """Tried on a copy of the index first: a merge that git refuses has refreshed the index and written ORIG_HEAD."""
+    index = execute(worktree.path, "rev-parse", "--path-format=absolute", "--git-path", "index").text
+    with TemporaryDirectory(prefix="skillopt-") as folder:
+        copy = Path(folder, "index")
+        if Path(index).is_file():
+            shutil.copyfile(index, copy)
+        env = {"GIT_INDEX_FILE": str(copy)}
+        execute(worktree.path, "update-index", "-q", "--refresh", env=env)
+        done = execute(worktree.path, "read-tree", "-n", "-m", "-u", "HEAD", commit, env=env)
     if done.code:
         raise done.error
 

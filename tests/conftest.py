@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Callable
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from skillopt_git import cli
 from tests.helpers import Repository
+from tests.nights import Run, arguments
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -49,3 +52,34 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def repo(tmp_path: Path) -> Repository:
     """A real repository on `main` with one commit (`README.md`)."""
     return Repository.create(tmp_path / "acme-api", {"README.md": "# acme-api\n"})
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Where this test's agent keeps its sessions."""
+    return tmp_path / "claude"
+
+
+@pytest.fixture
+def invoke(capsys: pytest.CaptureFixture[str], repo: Repository, home: Path) -> Run:
+    """Runs a verb with `--json` in the repository and returns its record; the exit code must be `code`."""
+
+    def call(verb: str, *args: str, code: int = 0) -> dict[str, Any]:
+        capsys.readouterr()
+        assert cli.run([*arguments(verb, args, repo, home), "--json"]) == code, capsys.readouterr()
+        return dict(json.loads(capsys.readouterr().out))
+
+    return call
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str], repo: Repository, home: Path) -> Callable[..., str]:
+    """Runs a verb as a person does and returns what it printed; the exit code must be `code`."""
+
+    def call(verb: str, *args: str, code: int = 0) -> str:
+        capsys.readouterr()
+        assert cli.run(arguments(verb, args, repo, home)) == code, capsys.readouterr()
+        told = capsys.readouterr()
+        return told.out if code == 0 else told.err
+
+    return call

@@ -4,61 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from skillopt_git import cli
-from skillopt_git.commands.demo import write_sessions
 from tests.helpers import Repository
 from tests.helpers_git import snapshot
-
-SKILL = ".claude/skills/skillopt-sleep-learned/SKILL.md"
-PNPM = [
-    ["Add lodash to the web package", "Ran npm install lodash.", "No, use pnpm, not npm", "Ran pnpm add lodash."],
-    ["Install the dependencies", "Ran npm install.", "no, please use pnpm instead of npm here", "Ran pnpm install."],
-    ["Upgrade react to version 19", "Ran npm install react@19.", "Use pnpm, not npm.", "Ran pnpm add react@19."],
-    ["Remove left-pad, nothing uses it", "Ran npm uninstall left-pad.", "No. We use pnpm, not npm.", "pnpm remove."],
-]
-
-Run = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "claude"
-
-
-@pytest.fixture
-def invoke(capsys: pytest.CaptureFixture[str], repo: Repository, home: Path) -> Run:
-    """Runs a verb with `--json` in the repository and returns its record; the exit code must be `code`."""
-
-    def call(verb: str, *args: str, code: int = 0) -> dict[str, Any]:
-        words = [*verb.split(), *args, "--repo", str(repo.path), "--json"]
-        if verb in ("run", "dry-run"):
-            words += ["--backend", "mock", "--quiet"]
-        if verb in ("run", "dry-run", "harvest"):
-            words += ["--claude-home", str(home)]
-        capsys.readouterr()
-        assert cli.run(words) == code, capsys.readouterr()
-        return dict(json.loads(capsys.readouterr().out))
-
-    return call
-
-
-def sessions(home: Path, repo: Repository, dialogues: list[list[str]]) -> None:
-    write_sessions(home, str(repo.path), dialogues, datetime.now(UTC))
+from tests.nights import PNPM, SKILL, TICKET, Run, sessions, taught
 
 
 def _lines(value: object) -> list[str]:
     assert isinstance(value, list)
     return value
-
-
-def taught(repo: Repository, rev: str) -> str:
-    return repo.git("show", f"{rev}:{SKILL}")
 
 
 def test_a_night_in_a_dirty_repository_changes_nothing_of_the_users(repo: Repository, home: Path, invoke: Run) -> None:
@@ -196,11 +155,7 @@ def test_a_branch_deleted_by_hand_is_expired_and_may_come_back(repo: Repository,
 
 def test_revert_unlearns_one_rule_by_content(repo: Repository, home: Path, invoke: Run) -> None:
     """`revert` makes a branch, `--now` merges it; the neighbour in the block stays."""
-    other = [
-        [ask, "Wrote it.", "No, put the ticket number in branch names", "Renamed the branch."]
-        for ask in ("Start on the login page", "Fix the crash in the tax report", "Try the new cache")
-    ]
-    sessions(home, repo, [*PNPM, *other])
+    sessions(home, repo, [*PNPM, *TICKET])
     edits = {edit["text"]: edit["id"] for edit in invoke("run")["edits"]}
     assert set(edits) == {"Use pnpm, not npm", "Put the ticket number in branch names"}
     invoke("adopt")
@@ -218,11 +173,7 @@ def test_revert_unlearns_one_rule_by_content(repo: Repository, home: Path, invok
 
 def test_rejecting_one_edit_rebuilds_the_branch_without_it(repo: Repository, home: Path, invoke: Run) -> None:
     """The other edit stays proposed, on the same branch, as a commit of its own."""
-    other = [
-        [ask, "Wrote it.", "No, put the ticket number in branch names", "Renamed the branch."]
-        for ask in ("Start on the login page", "Fix the crash in the tax report", "Try the new cache")
-    ]
-    sessions(home, repo, [*PNPM, *other])
+    sessions(home, repo, [*PNPM, *TICKET])
     found = invoke("run")
     assert len(found["commits"]) == 2
     pnpm = next(edit["id"] for edit in found["edits"] if "pnpm" in edit["text"])
@@ -243,11 +194,7 @@ def test_a_branch_somebody_committed_to_is_left_alone(repo: Repository, home: Pa
     repo.commit("Word it better", {"notes.md": "mine\n"})
     tip = repo.git("rev-parse", branch).strip()
     repo.git("switch", "--quiet", "main")
-    other = [
-        [ask, "Wrote it.", "No, put the ticket number in branch names", "Renamed the branch."]
-        for ask in ("Start on the login page", "Fix the crash in the tax report", "Try the new cache")
-    ]
-    sessions(home, repo, [*PNPM, *other])
+    sessions(home, repo, [*PNPM, *TICKET])
 
     found = invoke("run")
 
@@ -261,11 +208,7 @@ def test_a_later_night_adds_to_the_open_proposal(repo: Repository, home: Path, i
     """One open proposal: its first commit keeps its sha, the new edit comes on top."""
     sessions(home, repo, PNPM)
     first = invoke("run")
-    other = [
-        [ask, "Wrote it.", "No, put the ticket number in branch names", "Renamed the branch."]
-        for ask in ("Start on the login page", "Fix the crash in the tax report", "Try the new cache")
-    ]
-    sessions(home, repo, [*PNPM, *other])
+    sessions(home, repo, [*PNPM, *TICKET])
 
     second = invoke("run")
 

@@ -1,0 +1,48 @@
+"""What tests of whole nights share: dialogues in which a wish recurs, and how a verb is run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from skillopt_git.commands.demo import write_sessions
+from tests.helpers import Repository
+
+SKILL = ".claude/skills/skillopt-sleep-learned/SKILL.md"
+PNPM = [
+    ["Add lodash to the web package", "Ran npm install lodash.", "No, use pnpm, not npm", "Ran pnpm add lodash."],
+    ["Install the dependencies", "Ran npm install.", "no, please use pnpm instead of npm here", "Ran pnpm install."],
+    ["Upgrade react to version 19", "Ran npm install react@19.", "Use pnpm, not npm.", "Ran pnpm add react@19."],
+    ["Remove left-pad, nothing uses it", "Ran npm uninstall left-pad.", "No. We use pnpm, not npm.", "pnpm remove."],
+]
+TICKET = [
+    [ask, "Wrote it.", "No, put the ticket number in branch names", "Renamed the branch."]
+    for ask in ("Start on the login page", "Fix the crash in the tax report", "Try the new cache")
+]
+ALWAYS = [
+    [ask, "Done.", "Always run ruff first", "Ran ruff, then done."]
+    for ask in ("Fix the flaky login test", "Add a retry to the payment client", "Rename the tax module")
+]
+
+Run = Callable[..., dict[str, Any]]
+
+
+def sessions(home: Path, repo: Repository, dialogues: Sequence[Sequence[str]]) -> None:
+    """The repository's sessions; dialogues that were written before keep their ids."""
+    write_sessions(home, str(repo.path), [list(turns) for turns in dialogues], datetime.now(UTC))
+
+
+def taught(repo: Repository, rev: str, path: str = SKILL) -> str:
+    return repo.git("show", f"{rev}:{path}")
+
+
+def arguments(verb: str, args: Sequence[str], repo: Repository, home: Path) -> list[str]:
+    """The words of a verb in `repo`; nights are simulated."""
+    words = [*verb.split(), *args, "--repo", str(repo.path)]
+    if verb in ("run", "dry-run"):
+        words += ["--backend", "mock", "--quiet"]
+    if verb in ("run", "dry-run", "harvest"):
+        words += ["--claude-home", str(home)]
+    return words

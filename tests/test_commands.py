@@ -1,0 +1,339 @@
+"""The verbs as a person meets them: what they print, and what they do when there is nothing, too much, or nonsense."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import skills_ref
+
+from skillopt_git import cli
+from tests.helpers import Repository
+from tests.nights import ALWAYS, PNPM, SKILL, Run, sessions
+
+Say = Callable[..., str]
+
+
+# --- init --------------------------------------------------------------------------------------------------------
+
+
+def test_init_writes_settings_and_a_skill_and_overwrites_nothing(repo: Repository, say: Say) -> None:
+    """The first time both files are made, the second time both are kept as they are."""
+    assert "wrote .skillopt.toml" in say("init")
+    (repo.path / ".skillopt.toml").write_text("[gate]\nmetric = 'hard'\n")
+
+    again = say("init")
+
+    assert "kept  .skillopt.toml" in again
+    assert f"kept  {SKILL}" in again
+    assert (repo.path / ".skillopt.toml").read_text() == "[gate]\nmetric = 'hard'\n"
+
+
+def test_the_scaffold_of_init_is_a_valid_skill(repo: Repository, say: Say) -> None:
+    """The reference implementation of the Agent Skills format has nothing to say against it."""
+    say("init")
+
+    assert skills_ref.validate((repo.path / SKILL).parent) == []
+
+
+def test_every_line_of_the_settings_file_can_be_uncommented(repo: Repository, say: Say) -> None:
+    """The file as written changes nothing, and neither does it with each setting made explicit."""
+    say("init")
+    path = repo.path / ".skillopt.toml"
+    lines = [
+        line.removeprefix("# ") if line.startswith("# ") and " = " in line else line
+        for line in path.read_text().splitlines()
+    ]
+    path.write_text("\n".join(lines))
+
+    assert "No open proposal" in say("status")
+
+
+def test_init_refuses_a_skill_path_that_is_none(say: Say) -> None:
+    """A path outside, a bad folder name or another file is refused with what a skill is."""
+    for path in ("../x/SKILL.md", "skills/Bad Name/SKILL.md", "notes.md", "/etc/x/SKILL.md"):
+        assert "a skill is <folder>/SKILL.md" in say("init", "--target-skill-path", path, code=2)
+
+
+def test_init_does_not_write_through_a_link(repo: Repository, say: Say, tmp_path: Path) -> None:
+    """A linked folder may lead out of the repository."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (repo.path / ".claude").symlink_to(outside)
+
+    assert "behind a link" in say("init", code=2)
+    assert list(outside.iterdir()) == []
+
+
+def test_init_in_a_bare_repository_says_why_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no work tree to write to."""
+    subprocess.run(["git", "init", "--quiet", "--bare", str(tmp_path / "bare.git")], check=True)
+
+    assert cli.run(["init", "--repo", str(tmp_path / "bare.git")]) == 2
+    assert "bare" in capsys.readouterr().err
+
+
+def test_what_init_wrote_does_not_stand_in_the_way_of_adopting(
+    repo: Repository, home: Path, say: Say, invoke: Run
+) -> None:
+    """init, commit, run, adopt: the rule lands in the committed skill."""
+    say("init")
+    repo.git("add", "--all")
+    repo.git("commit", "--quiet", "-m", "Set up")
+    sessions(home, repo, PNPM)
+    invoke("run")
+
+    say("adopt")
+
+    assert "- Use pnpm, not npm" in (repo.path / SKILL).read_text()
+
+
+# --- harvest -----------------------------------------------------------------------------------------------------
+
+
+def test_harvest_shows_sessions_tasks_and_what_was_skipped(repo: Repository, home: Path, say: Say) -> None:
+    """The words of the user, the rule they amount to, and the reason for everything left out."""
+    sessions(home, repo, PNPM)
+    stray = home / "projects" / "elsewhere"
+    stray.mkdir()
+    (stray / "empty.jsonl").write_text("")
+
+    told = say("harvest")
+
+    for word in ("Sessions", "Add lodash to the web package", "Use pnpm, not npm", "Skipped", "empty"):
+        assert word in told
+
+
+def test_harvest_of_an_empty_home_says_so(say: Say) -> None:
+    """No sessions is an answer, not an error."""
+    told = say("harvest")
+
+    assert "No sessions were read." in told
+    assert "no such folder" in told
+
+
+def test_harvest_output_is_a_tasks_file_for_review(
+    repo: Repository, home: Path, say: Say, invoke: Run, tmp_path: Path
+) -> None:
+    """Unreviewed, never overwritten, and taken by `run --tasks-file` of the simulation."""
+    sessions(home, repo, PNPM)
+    file = tmp_path / "tasks.json"
+
+    say("harvest", "--output", str(file))
+
+    record = json.loads(file.read_text())
+    assert record["reviewed"] is False
+    assert len(record["tasks"]) == 4
+    assert "exists already" in say("harvest", "--output", str(file), code=2)
+    assert invoke("run", "--tasks-file", str(file))["reason"] == "improved"
+    assert "cannot be written" in say("harvest", "--output", str(tmp_path / "no" / "tasks.json"), code=2)
+
+
+def test_harvest_json_has_the_fields_of_its_record(repo: Repository, home: Path, invoke: Run) -> None:
+    """Sessions with typed prompts and their turns, tasks with the one rule of their need."""
+    sessions(home, repo, PNPM)
+
+    found = invoke("harvest")
+
+    assert set(found) == {"v", "sessions", "tasks", "skipped"}
+    first = found["sessions"][0]
+    assert set(first) == {
+        *("id", "source", "cwd", "branch", "started", "ended"),
+        *("prompts", "final", "tools", "skills", "files"),
+    }
+    assert [prompt["text"] for prompt in first["prompts"]] == [PNPM[0][0], PNPM[0][2]]
+    assert first["final"] == PNPM[0][3]
+    assert {task["rule"] for task in found["tasks"]} == {"Use pnpm, not npm"}
+
+
+# --- tasks -------------------------------------------------------------------------------------------------------
+
+
+def test_tasks_lists_and_shows_what_is_known(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+    """Nothing at first; after a night each task with its split and rule, and one in full."""
+    assert "No tasks are known yet" in say("tasks list")
+    sessions(home, repo, PNPM)
+    invoke("run")
+
+    listed = say("tasks list")
+    tasks = invoke("tasks list")["tasks"]
+
+    assert "train" in listed
+    assert "Use pnpm, not npm" in listed
+    assert {task["split"] for task in tasks} == {"train", "val"}
+    shown = say("tasks show", tasks[0]["id"])
+    assert tasks[0]["ask"] in shown
+    assert invoke("tasks show", tasks[0]["id"][:8])["id"] == tasks[0]["id"]
+    assert "known: t1-" in say("tasks show", "t1-nothing", code=2)
+
+
+def test_the_shared_bank_is_read_at_the_base(repo: Repository, invoke: Run) -> None:
+    """Tasks reviewed like code count, with their needs, beside the private ones."""
+    record = {
+        "v": 1,
+        "reviewed": True,
+        "needs": {"n1-a": "Answer in one sentence"},
+        "tasks": [{"id": "t1-a", "ask": "Why is the sky blue?", "needs": ["n1-a"], "rubric": "one sentence"}],
+    }
+    repo.commit("Share a task", {".skillopt/tasks/answers.json": json.dumps(record)})
+
+    assert [task["rule"] for task in invoke("tasks list")["tasks"]] == ["Answer in one sentence"]
+
+
+# --- show, status, log -------------------------------------------------------------------------------------------
+
+
+def test_show_knows_branches_runs_and_diagnostics(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+    """The page of the proposal, the report of the run, and the calls behind it."""
+    assert "nothing to show yet" in say("show", code=2)
+    sessions(home, repo, PNPM)
+    found = invoke("run")
+
+    assert "Use pnpm, not npm" in say("show")
+    assert "Merging" in say("show", found["branch"])
+    assert "What was read" in say("show", found["run"])
+    assert "What was read" in say("show", "--last")
+    detail = json.loads(say("show", "--last", "--diagnostics"))
+    assert detail["held_out"][0]["verdict"] == "strong"
+    assert [task["candidate"] for task in detail["held_out"][0]["tasks"]] == [1.0, 1.0]
+    assert found["run"] in say("show", "20200101T000000Z-00000000", code=2)
+    assert "known" in say("show", "../../../etc/passwd", code=2)
+
+
+def test_show_tells_what_became_of_a_settled_proposal(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+    """The page stays readable after the decision, with the outcome of each edit."""
+    sessions(home, repo, PNPM)
+    branch = invoke("run")["branch"]
+    say("adopt")
+
+    assert "adopted on" in say("show", branch)
+
+
+def test_status_and_log_before_and_after_a_night(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+    """From nothing at all to an open proposal to a learned rule."""
+    assert "No open proposal" in say("status")
+    assert "Nothing happened yet" in say("log")
+    sessions(home, repo, PNPM)
+    branch = invoke("run")["branch"]
+
+    assert f"Open: {branch} (simulated, free)" in say("status")
+    say("adopt")
+    assert "Learned:" in say("status")
+    told = say("log")
+    for word in ("run (simulated)", "gate (simulated)", "strong", "published", "adopted"):
+        assert word in told
+    assert "family" not in told
+    assert "family" in say("log", "--all")
+    assert len(invoke("log", "--limit", "2")["events"]) == 2
+
+
+# --- decisions ---------------------------------------------------------------------------------------------------
+
+
+def test_decisions_without_a_proposal_say_what_there_is(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+    """No proposal, an unknown one, a decided one, an unknown edit: each names what is known."""
+    assert "no open proposal" in say("adopt", code=2)
+    sessions(home, repo, PNPM)
+    branch = invoke("run")["branch"]
+
+    assert f"open: {branch}" in say("adopt", "sleep/2020-01-01", code=2)
+    assert "Use pnpm, not npm" in say("reject", "--edit", "e1-0000", code=2)
+    say("reject")
+    assert "decided already" in say("adopt", branch, code=2)
+    assert "known: none" in say("revert", "e1-0000000000000000", code=2)
+    assert "rejected: e1-" in say("rejections undo", "e1-0000000000000000", code=2)
+    assert "rejected: e1-" in say("rejections show", "e1-0000000000000000", code=2)
+
+
+def test_a_rejection_is_listed_shown_and_undone(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+    """With its reason, what it holds back, and how to allow it again."""
+    assert say("rejections list") == "Nothing is rejected.\n"
+    sessions(home, repo, PNPM)
+    edit = invoke("run")["edits"][0]
+    say("reject", "--reason", "we may go back to npm")
+
+    assert "we may go back to npm" in say("rejections list")
+    shown = say("rejections show", edit["id"])
+    assert "in every document" in shown
+    assert f"rejections undo {edit['id']}" in shown
+    assert invoke("rejections show", edit["rule"])["rejections"][0]["text"] == "Use pnpm, not npm"
+    assert "Allowed again: Use pnpm, not npm" in say("rejections undo", edit["rule"])
+    assert say("rejections list") == "Nothing is rejected.\n"
+
+
+def test_a_rejection_for_the_wrong_place_leaves_the_other_document(
+    repo: Repository, home: Path, say: Say, invoke: Run
+) -> None:
+    """`--reason wrong-place` holds the rule back in this file only."""
+    sessions(home, repo, ALWAYS)
+    assert {edit["target"] for edit in invoke("run")["edits"]} == {"CLAUDE.md"}
+    say("reject", "--reason", "wrong-place")
+
+    moved = invoke("run", "--target-skill-path", SKILL)
+
+    assert {edit["target"] for edit in moved["edits"]} == {SKILL}
+
+
+def test_a_secret_in_a_reason_is_refused_before_anything_is_written(
+    repo: Repository, home: Path, say: Say, invoke: Run
+) -> None:
+    """Exit 5, naming place and kind and not the value; the proposal stays open."""
+    sessions(home, repo, PNPM)
+    invoke("run")
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+
+    told = say("reject", "--reason", f"because of {secret}", code=5)
+
+    assert "the reason" in told
+    assert secret not in told
+    assert len(invoke("status")["open"]) == 1
+
+
+# --- demo and the process ----------------------------------------------------------------------------------------
+
+
+def test_the_demo_shows_one_accepted_one_harmful_one_unverified(say: Say, capsys: pytest.CaptureFixture[str]) -> None:
+    """And the branch, the pull request, and how to adopt; nothing is left behind."""
+    assert cli.run(["demo"]) == 0
+
+    told = capsys.readouterr().out
+    for word in ("strong       Use pnpm", "harmful      ", "unverified   ", "Learn (simulated)", "Merging", "adopt"):
+        assert word in told
+
+
+def test_the_demo_can_be_kept_to_play_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The kept repository can be adopted in; a folder that exists is refused."""
+    assert cli.run(["demo", "--keep", str(tmp_path / "play")]) == 0
+    capsys.readouterr()
+
+    assert cli.run(["adopt", "--repo", str(tmp_path / "play" / "acme-shop")]) == 0
+    assert "Adopted" in capsys.readouterr().out
+    assert cli.run(["demo", "--keep", str(tmp_path / "play")]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_both_names_are_commands() -> None:
+    """`git skillopt` works as a subcommand of git too."""
+    for name in ("skillopt-git", "git-skillopt"):
+        done = subprocess.run([Path(sys.executable).with_name(name), "--version"], capture_output=True, check=True)
+        assert done.stdout.startswith(b"skillopt-git ")
+
+
+def test_outside_of_a_repository_a_verb_says_where_it_looked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2 and a hint, no traceback."""
+    assert cli.run(["status", "--repo", str(tmp_path)]) == 2
+    assert "not in a git repository" in capsys.readouterr().err
+
+
+def test_an_empty_repository_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No commits yet: nothing to propose to."""
+    empty = Repository.create(tmp_path / "empty", {})
+
+    assert cli.run(["run", "--repo", str(empty.path), "--backend", "mock"]) == 2
+    assert "no commits yet" in capsys.readouterr().err
