@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from skillopt_git.errors import GitError
 from skillopt_git.gitrepo import GitRepo, execute
 
 
@@ -66,7 +67,8 @@ def _refuse_overwriting(worktree: Worktree, commit: str) -> None:
         execute(worktree.path, "update-index", "-q", "--refresh", env=env)
         done = execute(worktree.path, "read-tree", "-n", "-m", "-u", "HEAD", commit, env=env)
     if done.code:
-        raise done.error
+        hint = "\n".join([*done.words[1:], "commit, stash or move what is in the way, then try again"])
+        raise GitError(f"git merge: {done.words[0]}", hint)
 
 
 def differs(repo: GitRepo, commit: str, path: str) -> bool:
