@@ -90,7 +90,10 @@ def test_nothing_moves_where_something_would_be_lost(repo: Repository, state: st
     assert {**after, "names": None, "git": None} == {**before, "names": None, "git": None}
     assert repo.git("diff", "--cached", "--name-only").split() == (["README.md"] if state == "staged" else [])
     if state in {"changed", "untracked", "ignored"}:
-        assert {"changed": "README.md", "untracked": "CLAUDE.md", "ignored": "AGENTS.md"}[state] in caught.value.hint
+        told = f"{caught.value.message}\n{caught.value.hint}"
+        assert {"changed": "README.md", "untracked": "CLAUDE.md", "ignored": "AGENTS.md"}[state] in told
+    if state in {"changed", "untracked"}:
+        assert after == before  # not even the index was refreshed
 
 
 def test_a_local_file_that_differs_is_noticed(repo: Repository, tmp_path: Path) -> None:
