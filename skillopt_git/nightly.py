@@ -20,7 +20,7 @@ from skillopt_git.errors import SkilloptError
 from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.history import log
 from skillopt_git.ledger import Ledger
-from skillopt_git.model import Event, run_id
+from skillopt_git.model import Candidate, Event, run_id
 from skillopt_git.night import Known, Learned, Teachable
 from skillopt_git.outcomes import settled, sync
 from skillopt_git.ports import Listener
@@ -135,6 +135,15 @@ def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Liste
     return gather(inputs, config=config, now=now, notify=notify)
 
 
+def _proposable(learned: Learned, open_: Proposal | None) -> tuple[Candidate, ...]:
+    """What was accepted; else what is suggestive, as a draft, while no strong edit is open."""
+    if learned.accepted:
+        return learned.accepted
+    if open_ is not None and any(item.event.data["verdict"] != "suggestive" for item in open_.pending):
+        return ()
+    return tuple(item for item in learned.candidates if item.verdict == "suggestive")
+
+
 @contextmanager
 def _unlocked() -> Iterator[None]:
     """A dry run writes nothing that another could meet."""
@@ -161,7 +170,7 @@ class _Run:
         learned = self._learn(taught.teachable, history)
         placement = self._placement(learned, history, notes)
         events = events_of(learned, self.shop.stamp, placement, history.nights + 1)
-        self._record(learned, events, history)
+        self._record(learned, events, placement, history)
         proposal = self._publish(placement)
         adopted = self._auto_adopt(learned, proposal, notes)
         ran = self._told(learned, proposal, events, tuple(notes), adopted)
@@ -201,27 +210,29 @@ class _Run:
     # --- record ---
 
     def _placement(self, learned: Learned, history: History, notes: list[str]) -> Placement | None:
-        """Where accepted edits go; None when there are none, or they have to wait."""
-        if not learned.accepted:
-            return None
+        """Where tonight's edits go; None when there are none, or they have to wait."""
         shop = self.shop
         open_ = next(iter(history.open), None)
+        candidates = _proposable(learned, open_)
+        if not candidates:
+            return None
         if open_ is None:
             today = shop.stamp.now.astimezone(zone(self.config)).date()
-            return Placement(branch=branch_name(shop.repo, history, today), base=shop.base, before=0)
+            branch = branch_name(shop.repo, history, today)
+            return Placement(branch=branch, base=shop.base, before=0, candidates=candidates)
         found = "simulated" if open_.simulated != shop.stamp.simulated else state(shop.repo, open_)
         if found != "free":
-            count = len(learned.accepted)
-            notes.append(f"{count} accepted edit{'s' * (count != 1)} wait: {open_.branch} is {_in_words(found)}")
+            count = len(candidates)
+            notes.append(f"{count} proven edit{'s' * (count != 1)} wait: {open_.branch} is {_in_words(found)}")
             return None
         base = Base(open_.base_branch, open_.base)
-        return Placement(branch=open_.branch, base=base, before=len(open_.edits))
+        return Placement(branch=open_.branch, base=base, before=len(open_.edits), candidates=candidates)
 
-    def _record(self, learned: Learned, events: Sequence[Event], history: History) -> None:
+    def _record(self, learned: Learned, events: Sequence[Event], placement: Placement | None, history: History) -> None:
         shop = self.shop
         known = learned.known
         shop.ledger.append(
-            [*events, *self._superseded(learned, history)],
+            [*events, *self._superseded(placement, history)],
             evidence_of(learned),
             when=shop.stamp.now,
             message=f"Record run {shop.stamp.run}",
@@ -232,16 +243,28 @@ class _Run:
             moved = shop.private.checkpoint().moved(known.harvest.read_from)
             shop.private.save("checkpoint.json", moved)
 
-    def _superseded(self, learned: Learned, history: History) -> list[Event]:
-        """A measured proposal takes the place of an open simulated one."""
+    def _superseded(self, placement: Placement | None, history: History) -> list[Event]:
+        """A measured proposal takes the place of an open simulated one, and strong edits that of suggestive ones."""
         stamp = self.shop.stamp
-        if stamp.simulated or not learned.accepted:
+        if placement is None:
             return []
-        return [
-            settled("superseded", item, stamp, reason="a measured proposal took its place")
+        strong = any(item.accepted for item in placement.candidates)
+        outdone = [
+            item
             for proposal in history.proposals
-            if proposal.open and proposal.simulated
+            if proposal.open and proposal.simulated and not stamp.simulated
             for item in proposal.pending
+        ]
+        weaker = [
+            item
+            for proposal in history.open
+            if strong and proposal.branch == placement.branch
+            for item in proposal.pending
+            if item.event.data["verdict"] == "suggestive"
+        ]
+        return [
+            *(settled("superseded", item, stamp, reason="a measured proposal took its place") for item in outdone),
+            *(settled("superseded", item, stamp, reason="on trial while a strong edit is open") for item in weaker),
         ]
 
     # --- publish ---

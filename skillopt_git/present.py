@@ -161,8 +161,11 @@ def run_view(
         candidate=learned.candidate,
         verdict=learned.verdict,
         reason=learned.reason,
-        edits=tuple(view for candidate, view in views if candidate.accepted and (dry_run or view.id in put)),
-        rejected=tuple(view for candidate, view in views if not candidate.accepted),
+        edits=tuple(view for candidate, view in views if view.id in put or (dry_run and candidate.accepted)),
+        rejected=tuple(
+            view for candidate, view in views if not candidate.accepted and candidate.verdict != "suggestive"
+        ),
+        on_trial=tuple(view for candidate, view in views if candidate.verdict == "suggestive" and view.id not in put),
         unmatched=tuple(LeftOut(text=edit.sentence, why=why) for edit, why in (*learned.unmatched, *learned.linted)),
         suppressed=tuple(LeftOut(text=edit.sentence, why=why) for edit, why in learned.suppressed),
         documents=documents(learned),
@@ -278,7 +281,7 @@ def run_record(view: RunView, learned: Learned, *, project: str, adopted_commit:
             edit_record(edit, item.verdict, item.why)
             for item in learned.candidates
             for edit in item.edits
-            if not item.accepted
+            if not item.accepted and edit.id not in put
         ],
         "unmatched": [edit_record(edit, None, why) for edit, why in (*learned.unmatched, *learned.linted)],
         "suppressed": [edit_record(edit, None, why) for edit, why in learned.suppressed],

@@ -53,11 +53,12 @@ def event(type_: EventType, subject_: Json, stamp: Stamp, *, cause: str | None =
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where accepted edits go: the branch, its base, and how many edits it had before."""
+    """What is proposed where: the branch, its base, how many edits it had before, and the new ones."""
 
     branch: str
     base: Base
     before: int
+    candidates: tuple[Candidate, ...]
 
 
 def evidence_of(learned: Learned) -> tuple[Evidence, ...]:
@@ -65,7 +66,7 @@ def evidence_of(learned: Learned) -> tuple[Evidence, ...]:
 
 
 def events_of(learned: Learned, stamp: Stamp, placement: Placement | None, night: int) -> tuple[Event, ...]:
-    """All a night says to the ledger. No placement: what was accepted waits and is not proposed."""
+    """All a night says to the ledger. No placement: nothing is proposed, or what was accepted has to wait."""
     return (
         _run_event(learned, stamp, placement, night),
         *(_family_event(family, stamp) for family in learned.known.families),
@@ -131,7 +132,7 @@ def _trial_events(candidate: Candidate, learned: Learned, stamp: Stamp) -> Itera
 
 def _proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night: int) -> Iterator[Event]:
     models = learned.models
-    for position, candidate in enumerate(learned.accepted, start=placement.before):
+    for position, candidate in enumerate(placement.candidates, start=placement.before):
         (edit,) = candidate.edits
         data = {
             "branch": placement.branch,
