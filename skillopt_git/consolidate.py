@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -26,8 +26,8 @@ from skillopt_git.model import (
     digest,
 )
 from skillopt_git.ports import Backend, CallFailed, Judge, Listener, Reflected, Reply, Request
-from skillopt_git.redact import find_secrets
-from skillopt_git.replay import Documents, Rollout, replay
+from skillopt_git.redact import find_secrets, without_hex
+from skillopt_git.replay import Documents, Rollout
 from skillopt_git.schema import read
 from skillopt_git.wishes import RULE_LIMIT
 
@@ -35,14 +35,17 @@ SHOWN_TASKS = 5  # failing tasks shown to the optimizer
 SHOWN_TEXT = 1_500  # characters of each
 REASON_LIMIT = 300
 
+Replay = Callable[[Sequence[Task], Documents, str], Sequence[Rollout]]  # tasks, documents, sample
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What measuring needs: the models, the rules of the gate, and who listens."""
+    """What measuring needs: the models, a way to replay tasks, the rules of the gate, and who listens."""
 
     target: Backend
     optimizer: Backend
     judge: Judge
+    replay: Replay
     gate: Gate
     night: str
     preferences: str
@@ -56,12 +59,12 @@ class Bench:
     def settings(self) -> OpenMap:
         chosen = self.gate
         return {
+            **self.target.settings,
             "mode": chosen.mode,
             "metric": chosen.metric,
             "mixed_weight": chosen.mixed_weight,
             "no_regression": chosen.no_regression,
             "backend": self.target.name,
-            **dict(self.target.settings),
         }
 
 
@@ -94,15 +97,14 @@ class Reflection:
 
 
 def reflect(need: Need, failing: Sequence[Rollout], document: Document, *, bench: Bench) -> Reflection:
-    """Ask for edits, once more and firmer when the answer is not what was asked for. Only training tasks are shown."""
+    """Ask for edits, once more and firmer when the answer is not what was asked for. All of `failing` is shown."""
     heard = ""
     for firmer in (False, True):
-        ask = _question(need, failing, document, bench.preferences, firmer=firmer)
-        (reply,) = bench.optimizer.complete([Request(role="optimizer", purpose="reflect", ask=ask)])
+        (reply,) = bench.optimizer.complete([_question(need, failing, document, bench, firmer=firmer)])
         if isinstance(reply, CallFailed):
-            return Reflection(need=need, failure=reply)
+            return Reflection(need=need, failure=reply, reply=heard)
         heard = reply.text
-        found = _parsed(reply, need, document)
+        found = _parsed(heard, need, document)
         if found is not None:
             bench.notify(Reflected(document.path, need.id, len(found)))
             return Reflection(need=need, edits=found, reply=heard)
@@ -110,53 +112,61 @@ def reflect(need: Need, failing: Sequence[Rollout], document: Document, *, bench
     return Reflection(need=need, failure=failure, reply=heard)
 
 
-def _question(need: Need, failing: Sequence[Rollout], document: Document, preferences: str, *, firmer: bool) -> str:
-    shown = failing[:SHOWN_TASKS]
-    untrusted = [need.text, document.text, *(item.task.ask for item in shown)]
-    notes = ["; ".join(item.score.notes) if item.score else "" for item in shown]
-    nonce = _nonce([*untrusted, *notes])
-    return render.prompt(
+def _question(need: Need, failing: Sequence[Rollout], document: Document, bench: Bench, *, firmer: bool) -> Request:
+    notes = ["; ".join(item.score.notes) if item.score else "" for item in failing]
+    nonce = _nonce([need.text, document.text, *(item.task.ask for item in failing), *notes])
+    ask = render.prompt(
         "reflect",
         path=document.path,
         wish=guard.fence(need.text, nonce),
         tasks=[
             {"ask": guard.fence(item.task.ask[:SHOWN_TEXT], nonce), "failed": guard.fence(note, nonce) if note else ""}
-            for item, note in zip(shown, notes, strict=True)
+            for item, note in zip(failing, notes, strict=True)
         ],
         document=guard.fence(document.text, nonce),
-        preferences=preferences,
+        preferences=bench.preferences,
         firmer=firmer,
     )
+    # A bad answer stays in the cache; with a sample of its own the second question is asked anew every night.
+    return Request(role="optimizer", purpose="reflect", ask=ask, sample=f"{bench.night}/firmer" if firmer else "")
 
 
 def _nonce(texts: Iterable[str]) -> str:
     """A fence no text holds. A hash of the texts, so that the same question is the same request."""
-    every = "\n".join(texts)
+    every = "\n".join(texts).casefold()
     nonce = digest(every)
     while nonce in every:
         nonce = digest(nonce, every)
     return nonce
 
 
-def _parsed(reply: Reply, need: Need, document: Document) -> tuple[Edit, ...] | None:
-    start, end = reply.text.find("{"), reply.text.rfind("}")
-    if start < 0 or end < start:
-        return None
+def _parsed(text: str, need: Need, document: Document) -> tuple[Edit, ...] | None:
+    """The edits in an answer; None when it is not the JSON that was asked for. Never raises."""
+    start, end = text.find("{"), text.rfind("}")
     try:
-        answer = read(_Answer, reply.text[start : end + 1], where="the answer")
+        answer = read(_Answer, text[start : end + 1].encode(errors="replace"), where="the answer")
     except ConfigError:
         return None
     return tuple(
         Edit(
             op=item.op,
             target=document.path,
-            anchor=item.anchor if item.op != "add" else None,
-            text=guard.one_line(item.text) if item.text is not None and item.op != "delete" else None,
-            reason="" if find_secrets(item.reason) else item.reason[:REASON_LIMIT],
+            anchor=None if item.op == "add" or item.anchor is None else guard.one_line(item.anchor),
+            text=None if item.op == "delete" or item.text is None else _sentence(item.text),
+            reason=_reason(item.reason),
             need=need.id,
         )
         for item in answer.edits
     )
+
+
+def _sentence(text: str) -> str:
+    """A rule as it will stand in the document. One that is refused stays as it came: folded, it might pass."""
+    return text if edits.refusal(text) else edits.one_line(guard.one_line(text))
+
+
+def _reason(text: str) -> str:
+    return "" if find_secrets(text) else without_hex(guard.one_line(text))[:REASON_LIMIT]
 
 
 def judge_question(task: Task, reply: Reply) -> str:
@@ -172,11 +182,12 @@ def judge_question(task: Task, reply: Reply) -> str:
 
 def lint(edit: Edit) -> str | None:
     """Why the rule linter refuses this edit; None when it does not."""
-    gained = guard.gained(edit.anchor or "", edit.text or "")
-    if "[REDACTED:" in edit.sentence or find_secrets(edit.sentence):
+    texts = [text for text in (edit.anchor, edit.text) if text is not None]
+    if any("[redacted:" in text.casefold() or find_secrets(text) for text in texts):
         return "the rule quotes a secret"
-    if len(edit.sentence) > RULE_LIMIT:
+    if len(edit.text or "") > RULE_LIMIT:
         return f"the rule is longer than {RULE_LIMIT} characters"
+    gained = guard.gained(edit.anchor or "", edit.text or "")
     return f"the rule would gain a capability: {', '.join(sorted(gained))}" if gained else None
 
 
@@ -192,7 +203,7 @@ def trial(
     """The edit's paired rollouts on the held-out tasks, and the gate's verdict. `ended` counts its earlier trials."""
     applied = edits.apply(document.text, [edit])
     primary = tuple(task for task in held_out if edit.need in task.needs)
-    candidate = Candidate(document=document, edits=(edit,), verdict="unverified", why="", families=_families(primary))
+    candidate = Candidate(document=document, edits=(edit,), verdict="unverified", why="")
     if bench.gate.mode == "off":
         return replace(candidate, verdict="ungated", why="the gate is off: nothing was measured")
     if not primary:
@@ -222,24 +233,11 @@ def trial_id(edit: Edit, document: Document, bench: Bench, ended: int) -> str:
     return f"x1-{digest(subject(edit, document, bench), ended)}"
 
 
-def _families(tasks: Iterable[Task]) -> tuple[str, ...]:
-    return tuple(sorted({task.family for task in tasks if task.family is not None}))
-
-
 def _pairs(
     name: str, need: str | None, tasks: Sequence[Task], base: Documents, cand: Documents, bench: Bench
 ) -> tuple[Pair, ...]:
-    arms = [
-        replay(
-            tasks,
-            documents,
-            target=bench.target,
-            judge=bench.judge,
-            sample=lambda _: f"{name}/1",  # one pair a task: a strict trial ends with its night
-            notify=bench.notify,
-        )
-        for documents in (base, cand)
-    ]
+    # One pair a task, for a strict trial ends with its night.
+    arms = [bench.replay(tasks, documents, f"{name}/1") for documents in (base, cand)]
     return tuple(
         Pair(
             task=before.task.id,

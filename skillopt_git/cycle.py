@@ -8,6 +8,7 @@ Computes and decides; writes nothing. What is read comes in as `Inputs`, what is
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -27,6 +28,10 @@ from skillopt_git.recall import History
 ModelDoor = Callable[[Sequence[Task], Mapping[str, str]], Models]  # the tasks and needs known tonight
 FILTER_WORDS = 2  # words of a skill that a task must share to count as that skill's
 FILTER_REACH = 3  # times mine.max_tasks that are looked at when filtering
+SMALL_WORDS = frozenset(
+    "about after also always before does each every from have here into make more must need never only other please "
+    "should some than that their them then there these they this those what when where which with your".split()
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +90,7 @@ def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener) -
     admitted = admit(every, families=inputs.history.families, mine=config.mine)
     own = tuple(task for task in admitted.bank.tasks if task.id in mine_ids)
     used = {need for task in own for need in task.needs}
-    needs = dict(admitted.bank.needs)
+    needs = {**admitted.bank.needs, **_reviewed(inputs)}
     notify(Mined(len(admitted.bank.tasks), len(needs)))
     return Known(
         harvest=read,
@@ -98,7 +103,11 @@ def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener) -
 
 def _needs(inputs: Inputs) -> dict[str, str]:
     """Every known need. What people reviewed words it before what was mined."""
-    return {**inputs.bank.needs, **{need: text for file in inputs.files for need, text in file.needs.items()}}
+    return {**inputs.bank.needs, **_reviewed(inputs)}
+
+
+def _reviewed(inputs: Inputs) -> dict[str, str]:
+    return {need: text for file in inputs.files for need, text in file.needs.items()}
 
 
 def _read(reading: Reading | None, now: datetime, notify: Listener) -> Harvest | None:
@@ -128,29 +137,31 @@ def usable(
 ) -> tuple[tuple[Task, ...], tuple[str, ...]]:
     """The tasks to replay, those of the most frequent needs first, and notes on those left out."""
     often = {need: len(sessions_of(need, known.tasks)) for need in known.needs}
-    apart = sum(task.split is None for task in known.tasks)
-    unjudged = sum(not judgeable(task) for task in known.tasks)
-    fit = [task for task in known.tasks if judgeable(task) and task.id not in models.skipped and task.split]
+    hindered = {task.id: _hindrance(task, models) for task in known.tasks}
+    fit = [task for task in known.tasks if hindered[task.id] is None]
     fit.sort(key=lambda task: -max((often.get(need, 0) for need in task.needs), default=0))
     cap = config.mine.max_tasks
-    chosen = fit
+    looked_at = chosen = fit
     if config.mine.target_task_filter and skill is not None:
-        chosen = [task for task in fit[: FILTER_REACH * cap] if _of_skill(task, skill)]
-    notes = [
-        *(
-            _counted(list(models.skipped.values()).count(why), f"left out: {why}")
-            for why in set(models.skipped.values())
-        ),
-        _counted(apart, "sit out: near copies of asks that are trained on and held out"),
-        _counted(unjudged, "left out: nothing to check an answer by"),
-        _counted(len(fit) - len(chosen), "left out: not about the target skill"),
-        _counted(len(chosen) - cap, "over mine.max_tasks, not replayed"),
-    ]
-    return tuple(chosen[:cap]), tuple(sorted(note for note in notes if note))
+        looked_at = fit[: FILTER_REACH * cap]
+        chosen = [task for task in looked_at if _of_skill(task, skill)]
+    left = Counter(why for why in hindered.values() if why is not None)
+    left["left out: not about the target skill"] = len(looked_at) - len(chosen)
+    left["over mine.max_tasks, not replayed"] = len(fit) - len(looked_at) + len(chosen[cap:])
+    return tuple(chosen[:cap]), tuple(sorted(_counted(count, why) for why, count in left.items() if count))
+
+
+def _hindrance(task: Task, models: Models) -> str | None:
+    """Why a task cannot be replayed."""
+    if not judgeable(task):
+        return "left out: nothing to check an answer by"
+    if task.id in models.skipped:
+        return f"left out: {models.skipped[task.id]}"
+    return None if task.split else "sit out: near copies of asks that are trained on and held out"
 
 
 def _counted(count: int, what: str) -> str:
-    return f"{count} task{'s' if count != 1 else ''} {what}" if count > 0 else ""
+    return f"{count} task{'s' if count != 1 else ''} {what}"
 
 
 def _of_skill(task: Task, skill: Document) -> bool:
@@ -162,7 +173,7 @@ def _of_skill(task: Task, skill: Document) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    return set(re.findall(r"[^\W\d_]{4,}", text.casefold()))
+    return set(re.findall(r"[^\W\d_]{4,}", text.casefold())) - SMALL_WORDS
 
 
 def _waiting(known: Known, recurrent: Sequence[Need]) -> tuple[tuple[Need, int], ...]:

@@ -1,18 +1,21 @@
 """Sessions to tasks: what people had to say again, as needs with the tasks that were answered wrongly.
 
 Only user-typed prompts are evidence. A correction is a typed prompt after an answer that holds a wish; the task it
-corrects is the last typed prompt before it that was not itself a correction.
+corrects is the last typed prompt before it that held none. What answers a slash command or a shell escape has no such
+task, so a correction of it is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
+from skillopt_git.imperatives import Wish, consistent, opposed, same, wish_of
 from skillopt_git.judges import score_checks
 from skillopt_git.model import Check, Examples, Need, Session, Task, Turn, digest, need_id, task_id
 from skillopt_git.ports import Reply
-from skillopt_git.wishes import Wish, same, wish_of, wishes
+from skillopt_git.wishes import wishes
 
 CONTEXT_LIMIT = 1_000
 
@@ -51,20 +54,54 @@ class Mined:
 def mine(sessions: Sequence[Session], *, needs: Mapping[str, str], turns: Mapping[str, str]) -> Mined:
     """The tasks of `sessions`. `needs` (id to rule text) and `turns` are those already known."""
     found = tuple(_unseen(sessions, turns))
-    known = dict(needs)
+    register = _Register(dict(needs), {need: wish_of(text) for need, text in needs.items()})
     wordings: dict[str, dict[str, str]] = {}
-    answers: dict[str, list[tuple[Correction, tuple[str, ...]]]] = {}
+    corrected: dict[str, list[Correction]] = {}
     for correction in found:
-        ids = tuple(dict.fromkeys(_need_of(wish, known) for wish in correction.wishes))
-        for need, wish in zip((_need_of(wish, known) for wish in correction.wishes), correction.wishes, strict=True):
-            wordings.setdefault(need, {}).setdefault(correction.task, wish.text)
-        answers.setdefault(correction.task, []).append((correction, ids))
+        corrected.setdefault(correction.task, []).append(correction)
+    tasks: list[Task] = []
+    for task, parts in corrected.items():
+        standing = _standing(wish for part in parts for wish in part.wishes)
+        worded: dict[str, str] = {}
+        for wish in standing:
+            worded.setdefault(register.need_of(wish), wish.text)
+        for need, text in worded.items():
+            wordings.setdefault(need, {})[task] = text
+        tasks.append(_task(parts, standing, tuple(worded)))
     return Mined(
-        tasks=tuple(_task(parts) for parts in answers.values()),
-        needs=known,
+        tasks=tuple(tasks),
+        needs=register.needs,
         wordings=wordings,
         turns={turn_key(item.session, item.said): item.task for item in found},
     )
+
+
+def _standing(said: Iterable[Wish]) -> tuple[Wish, ...]:
+    """The wishes that hold at the end of a conversation: a later one takes back what it speaks against."""
+    standing: list[Wish] = []
+    for wish in said:
+        standing = [earlier for earlier in standing if not opposed(earlier, wish)]
+        standing.append(wish)
+    return tuple(standing)
+
+
+@dataclass(slots=True)
+class _Register:
+    """The needs known so far, by id: their rule texts, and these read as wishes."""
+
+    needs: dict[str, str]
+    read: dict[str, Wish]
+
+    def need_of(self, wish: Wish) -> str:
+        """The id of the need this wish is one of, founding it where there is none."""
+        own = need_id(wish.text)
+        if own in self.needs:
+            return own
+        for need, known in self.read.items():
+            if same(known, wish):
+                return need
+        self.needs[own], self.read[own] = wish.text, wish
+        return own
 
 
 def turn_key(session: Session, turn: Turn) -> str:
@@ -90,62 +127,49 @@ def _order(session: Session) -> tuple[str, str, str]:
 
 def corrections(session: Session) -> Iterator[Correction]:
     """The corrections of one session, in order."""
-    ask: Turn | None = None
-    earlier: list[str] = []
+    asks: list[str] = []
+    asked: Turn | None = None  # what the next answer will be about
+    about: Turn | None = None  # what the last answer was about; None once something else was asked
     answered = ""
     for position, turn in enumerate(session.turns):
         if turn.kind == "answer":
-            answered = turn.text
-        if turn.kind != "prompt":
+            about, answered = asked, turn.text
             continue
-        found = wishes(turn.text) if ask is not None and answered else ()
-        if ask is not None and found:
+        found = wishes(turn.text) if turn.kind == "prompt" and (about or asks) else ()
+        if not found:
+            asked, about = (turn, None if turn.kind == "prompt" else about)
+            asks += [turn.text] if turn.kind == "prompt" else []
+            continue
+        asked = about or asked
+        if about is not None and about.kind == "prompt" and answered:
             yield Correction(
                 session=session,
-                ask=ask,
-                earlier="\n".join(earlier)[-CONTEXT_LIMIT:],
+                ask=about,
+                earlier="\n".join(asks[:-1])[-CONTEXT_LIMIT:],
                 said=turn,
                 wishes=found,
                 before=answered,
                 after=_next_answer(session.turns[position + 1 :]),
             )
-        else:
-            if ask is not None:
-                earlier.append(ask.text)
-            ask, answered = turn, ""
 
 
 def _next_answer(turns: Sequence[Turn]) -> str:
-    """The answer to this prompt: what stands before the next prompt."""
-    for turn in turns:
-        if turn.kind == "answer":
-            return turn.text
-        if turn.kind == "prompt":
-            break
-    return ""
+    """The answer to this prompt: the last that stands before the user says more."""
+    own = takewhile(lambda turn: turn.kind == "answer", turns)
+    return next(reversed([turn.text for turn in own]), "")
 
 
-def _need_of(wish: Wish, known: dict[str, str]) -> str:
-    """The id of the known need this wish is one of, founding it where there is none."""
-    for need, text in known.items():
-        if same(wish_of(text), wish):
-            return need
-    founded = need_id(wish.text)
-    known[founded] = wish.text
-    return founded
-
-
-def _task(parts: Sequence[tuple[Correction, tuple[str, ...]]]) -> Task:
-    first, last = parts[0][0], parts[-1][0]
-    every = tuple(wish for correction, _ in parts for wish in correction.wishes)
-    checks = tuple(dict.fromkeys(check for wish in every for check in wish.checks))
+def _task(parts: Sequence[Correction], standing: Sequence[Wish], needs: tuple[str, ...]) -> Task:
+    first, last = parts[0], parts[-1]
+    last_word = consistent([check for wish in reversed(standing) for check in wish.checks])
+    checks = tuple(dict.fromkeys(check for wish in standing for check in wish.checks if check in last_word))
     task = Task(
         id=first.task,
         ask=first.ask.text,
         context=first.earlier,
-        needs=tuple(dict.fromkeys(need for _, needs in parts for need in needs)),
+        needs=needs,
         checks=checks,
-        rubric=None if checks else rubric(tuple(dict.fromkeys(wish.text for wish in every))),
+        rubric=None if checks else rubric(tuple(dict.fromkeys(wish.text for wish in standing))),
         branch=first.session.branch,
         skills=first.session.skills,
         sessions=(first.session.id,),
@@ -181,8 +205,3 @@ def recurring(needs: Mapping[str, str], tasks: Sequence[Task], *, min_sessions: 
     return tuple(
         Need(need, text) for need, text in sorted(needs.items()) if len(sessions_of(need, tasks)) >= min_sessions
     )
-
-
-def check_words(checks: Sequence[Check]) -> str:
-    """The checks in a few words, for listings."""
-    return ", ".join(f"{check.op} {check.arg}" if check.arg is not None else check.op for check in checks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -9,16 +10,19 @@ from skillopt_git import consolidate, edits, gate
 from skillopt_git.bank import Bank
 from skillopt_git.config import Config
 from skillopt_git.consolidate import Bench, Reflection
-from skillopt_git.errors import BackendError, ConfigError
+from skillopt_git.errors import BackendError, ConfigError, MeasurementInvalid
 from skillopt_git.harvest import Harvest
 from skillopt_git.mine import sessions_of
 from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Need, Reason, Split, Task, Verdict
 from skillopt_git.ports import Backend, CallFailed, Gated, Judge, Listener
-from skillopt_git.recall import Family, History, held_back
-from skillopt_git.replay import Documents, Rollout, replay, unsampled
+from skillopt_git.recall import NEAR_DUPLICATE, Family, History, held_back
+from skillopt_git.replay import Documents, Rollout, replay
+from skillopt_git.similarity import similarity
 from skillopt_git.wishes import everywhere
 
-DEAD = frozenset({"auth", "quota", "process", "network", "rate", "timeout"})
+PASSING = frozenset({"network", "rate", "timeout"})  # failures that may be gone when tried again
+DEAD = PASSING | {"auth", "quota", "process"}
+SETTLED = frozenset({"strong", "ungated", "suggestive", "unverified", "invalid"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +74,6 @@ class Learned:
     baseline: float | None = None
     candidate: float | None = None
     notes: tuple[str, ...] = ()
-
     metric: Metric = "mixed"
 
     @property
@@ -105,18 +108,17 @@ class Night:
     notes: list[str] = field(default_factory=list)
     rollouts: list[Rollout] = field(default_factory=list)
     replayed: dict[str, Task] = field(default_factory=dict)
+    waiting: set[str] = field(default_factory=set)  # needs for which no edit is left in the budget
 
     def learned(self, start: Learned, needs: Sequence[Need]) -> Learned:
         train = [task for task in self._in("train") if any(need.id in task.needs for need in needs)]
         if not train:
             return replace(start, reason="no_train")
-        skill = self._open(self.teachable.skill)
-        memory = self._open(self.teachable.memory)
-        base = _existing(skill, memory)
+        base = _existing(self.teachable.skill, self.teachable.memory)
+        skill, memory = self._open(self.teachable.skill), self._open(self.teachable.memory)
         first, later = self._routed(needs, skill, memory)
         self._teach(skill, first, base)
-        taught = self._with_strong(base)
-        self._teach(memory, [*later, *self._left(first)], taught)
+        self._teach(memory, [*later, *self._left(first)], self._with_accepted(base))
         return self._finished(start, base)
 
     def _in(self, split: Split) -> tuple[Task, ...]:
@@ -143,17 +145,18 @@ class Night:
         return [need for need in needs if need not in general], general
 
     def _left(self, needs: Sequence[Need]) -> list[Need]:
-        """Needs of the skill's phase that the memory may still answer: tried there, and not met by it.
+        """Needs of the skill's phase that the memory may still answer: tried there, and of no use.
 
-        What memory holds back, or nothing held out can judge, would fare no better in another document.
+        What memory holds back, what waits for the budget, for held-out tasks or for a better measurement, and what
+        may turn out to help, would be the same rule in two documents.
         """
-        settled = {edit.need for edit, _ in self.suppressed}
+        settled = {edit.need for edit, _ in self.suppressed} | self.waiting
         for candidate in self.candidates:
-            if candidate.accepted or candidate.verdict == "unverified":
+            if candidate.verdict in SETTLED:
                 settled.update(edit.need for edit in candidate.edits)
         return [need for need in needs if need.id not in settled]
 
-    def _with_strong(self, base: Documents) -> Documents:
+    def _with_accepted(self, base: Documents) -> Documents:
         documents = base
         for document, text in _final_texts(self.candidates):
             documents = consolidate.under(documents, document, text)
@@ -166,26 +169,34 @@ class Night:
             return
         failing = self._failing(needs, documents)
         for need in sorted(needs, key=lambda item: (-self._support(item), item.id)):
-            if not failing.get(need.id):
+            if not failing.get(need.id) or not self._room(need):
                 continue
-            if self._budget() <= 0:
-                self.notes.append(f"the edit budget is used up: '{need.text}' waits for another night")
-                continue
-            if self._suppress(Edit(op="add", target=document.path, text=need.text, need=need.id), document):
-                continue
-            self._answer(need, failing[need.id], document, documents)
+            if not self._suppress(Edit(op="add", target=document.path, text=need.text, need=need.id), document):
+                self._answer(need, failing[need.id], document, documents)
+
+    def _room(self, need: Need) -> bool:
+        """Whether the edit budget has room for one more; a need that has to wait is noted once."""
+        room = len(self._proposable()) < self.config.propose.edit_budget
+        if not room and need.id not in self.waiting:
+            self.waiting.add(need.id)
+            self.notes.append(f"the edit budget is used up: what is left of '{need.text}' waits for another night")
+        return room
+
+    def _proposable(self) -> list[Edit]:
+        """Tonight's edits that may go on a branch: proven, or as a draft."""
+        return [
+            edit for item in self.candidates if item.accepted or item.verdict == "suggestive" for edit in item.edits
+        ]
 
     def _support(self, need: Need) -> int:
         return len(sessions_of(need.id, self.known.tasks))
-
-    def _budget(self) -> int:
-        return self.config.propose.edit_budget - sum(item.accepted for item in self.candidates)
 
     def _bench(self) -> Bench:
         return Bench(
             target=self.models.target,
             optimizer=self.models.optimizer,
             judge=self.models.judge,
+            replay=self._replay,
             gate=self.config.gate,
             night=self.night,
             preferences=self.config.propose.preferences,
@@ -195,83 +206,100 @@ class Night:
     def _failing(self, needs: Sequence[Need], documents: Documents) -> dict[str, list[Rollout]]:
         """By need, the training tasks that do not fully pass."""
         wanted = {need.id for need in needs}
-        train = [task for task in self._in("train") if wanted & set(task.needs)]
+        rollouts = self._replay([task for task in self._in("train") if wanted & set(task.needs)], documents)
+        if rollouts and not self.candidates and all(item.score is None for item in rollouts):
+            raise MeasurementInvalid(f"no training task could be measured: {self._failed()}")
         failing: dict[str, list[Rollout]] = {}
-        for item in self._replay(train, documents):
+        for item in rollouts:
             if item.score is not None and gate.metric(item.score, self.config.gate) < 1:
                 for need in wanted & set(item.task.needs):
                     failing.setdefault(need, []).append(item)
         return failing
 
     def _replay(self, tasks: Sequence[Task], documents: Documents, sample: str = "") -> tuple[Rollout, ...]:
-        rollouts = replay(
-            tasks,
-            documents,
-            target=self.models.target,
-            judge=self.models.judge,
-            sample=(lambda _: sample) if sample else unsampled,
-            notify=self.notify,
-        )
+        models = self.models
+        rollouts = replay(tasks, documents, target=models.target, judge=models.judge, sample=sample, notify=self.notify)
         self.replayed.update({task.id: task for task in tasks})
         self.rollouts.extend(rollouts)
         failed = [item.failure for item in rollouts if item.failure is not None]
         self.failures.extend(failed)
-        if rollouts and len(failed) == len(rollouts):
+        if len(failed) == len(rollouts):
             _raise_dead(failed)
         return rollouts
 
+    def _failed(self) -> str:
+        """The failures so far by kind, the most frequent first."""
+        return ", ".join(
+            f"{kind} ({count})" for kind, count in Counter(item.kind for item in self.failures).most_common()
+        )
+
     def _answer(self, need: Need, failing: Sequence[Rollout], document: Document, documents: Documents) -> None:
-        reflection = consolidate.reflect(need, failing, document, bench=self._bench())
+        shown = failing[: consolidate.SHOWN_TASKS]
+        reflection = consolidate.reflect(need, shown, document, bench=self._bench())
         self.reflections.append(reflection)
         if reflection.failure is not None:
             self.failures.append(reflection.failure)
             _raise_dead([reflection.failure])
-        held_out = self._held_out(failing)
+        held_out = self._held_out(need, shown)
         for edit in reflection.edits:
-            if self._budget() > 0 and self._fit(edit, document):
+            if self._room(need) and self._fit(edit, document):
                 self._try(edit, document, documents, held_out)
 
-    def _held_out(self, shown: Sequence[Rollout]) -> tuple[Task, ...]:
-        """The val tasks, without those from a session whose words the optimizer saw."""
-        told = {session for item in shown for session in item.task.sessions}
+    def _held_out(self, need: Need, shown: Sequence[Rollout]) -> tuple[Task, ...]:
+        """The val tasks, without those of a session whose words the optimizer saw or the need is worded in."""
+        wordings = self.known.bank.wordings.get(need.id, {})
+        wording = [task for task in self.known.tasks if task.split == "train" and wordings.get(task.id) == need.text]
+        told = {session for task in (*wording, *(item.task for item in shown)) for session in task.sessions}
         return tuple(task for task in self._in("val") if not told & set(task.sessions))
 
     def _fit(self, edit: Edit, document: Document) -> bool:
         """Whether it may be tried: it changes something, gains no capability, and memory does not hold it back."""
-        applied = edits.apply(document.text, [edit])
-        if applied.unmatched:
-            self.unmatched.extend(applied.unmatched)
-            return False
-        if any(edit.rule == other.rule for item in self.candidates for other in item.edits):
-            self.unmatched.append((edit, "the same rule was tried already tonight"))
-            return False
-        refused = consolidate.lint(edit)
+        why = self._unmatched(edit, document)
+        refused = consolidate.lint(edit) if why is None else None
         if refused is not None:
-            self.linted.append((edit, refused))
+            if all(edit.rule != other.rule for other, _ in self.linted):
+                self.linted.append((edit, refused))
             return False
-        return not self._suppress(edit, document)
+        if why is None and self._suppress(edit, document):
+            return False
+        why = why or self._clash(edit, document)
+        if why is not None:
+            self.unmatched.append((edit, why))
+        return why is None
+
+    def _unmatched(self, edit: Edit, document: Document) -> str | None:
+        """Why it would change nothing."""
+        alone = edits.apply(document.text, [edit]).unmatched
+        if alone:
+            return alone[0][1]
+        if any(_repeats(edit, other) for item in self.candidates for other in item.edits):
+            return "the same rule was tried already tonight"
+        return None
+
+    def _clash(self, edit: Edit, document: Document) -> str | None:
+        """Why it does not go together with what is proposed for the document already, tonight or before."""
+        pending = [item.edit for proposal in self.history.open for item in proposal.pending]
+        others = (*pending, *self._proposable())
+        before = [other for other in others if other.target == edit.target and other.id != edit.id]
+        applied = edits.apply(document.text, [*before, edit])
+        return next((f"beside what is proposed already: {why}" for it, why in applied.unmatched if it is edit), None)
 
     def _suppress(self, edit: Edit, document: Document) -> bool:
-        families = frozenset(
-            task.family for task in self._in("val") if edit.need in task.needs and task.family is not None
-        )
-        why = held_back(
-            self.history,
-            edit,
-            base_blob=document.blob,
-            model=self.models.target.model,
-            families=families,
-        )
+        model, families = self.models.target.model, self._families(edit)
+        why = held_back(self.history, edit, base_blob=document.blob, model=model, families=families)
         if why is not None:
             self.suppressed.append((edit, why))
         return why is not None
+
+    def _families(self, edit: Edit) -> frozenset[str]:
+        """The families of the edit's need, also those that sit out tonight: a parked rule waits for another one."""
+        return frozenset(task.family for task in self.known.tasks if edit.need in task.needs and task.family)
 
     def _try(self, edit: Edit, document: Document, documents: Documents, held_out: Sequence[Task]) -> None:
         bench = self._bench()
         ended = self.history.ended_trials.get(consolidate.subject(edit, document, bench), 0)
         candidate = consolidate.trial(edit, document, documents, held_out, bench=bench, ended=ended)
-        self.replayed.update({task.id: task for task in held_out if candidate.trial is not None})
-        self.candidates.append(candidate)
+        self.candidates.append(replace(candidate, families=tuple(sorted(self._families(edit)))))
         self.notify(Gated(document.path, edit.sentence, candidate.verdict))
 
     # --- the end ---
@@ -280,6 +308,8 @@ class Night:
         accepted = [item for item in self.candidates if item.accepted]
         baseline, candidate = self._means(accepted, base)
         self._test(accepted, base)
+        if self.failures:
+            self.notes.append(f"calls that failed, which count for nothing: {self._failed()}")
         return replace(
             start,
             reason=self._reason(),
@@ -301,14 +331,26 @@ class Night:
         tells them. With the gate off nothing is measured."""
         if self.config.gate.mode == "off" or not self._in("val"):
             return None, None
-        told = [item for item in self.candidates if self._measured_all(item) and item.baseline is not None]
-        baseline = told[0].baseline if told else self._mean(self._replay(self._in("val"), base))
+        baseline = self._baseline(base)
         if not accepted:
             return baseline, None
         if len(accepted) == 1 and self._measured_all(accepted[0]):
             return baseline, accepted[0].candidate
-        together = self._replay(self._in("val"), self._with_strong(base), sample=f"{self.night}/together")
-        return baseline, self._mean(together)
+        together = self._mean(self._replay(self._in("val"), self._with_accepted(base), f"{self.night}/together"))
+        if baseline is not None and together is not None and together <= baseline:
+            self.notes.append(
+                "each accepted edit helps alone, but all of them together do not: look at them one by one"
+            )
+        return baseline, together
+
+    def _baseline(self, base: Documents) -> float | None:
+        """From a trial on the base itself: the memory's trials have the skill's accepted edits under them."""
+        taught = any(item.accepted and item.document.kind == "skill" for item in self.candidates)
+        for item in self.candidates:
+            on_base = item.document.kind == "skill" or not taught
+            if on_base and item.baseline is not None and self._measured_all(item):
+                return item.baseline
+        return self._mean(self._replay(self._in("val"), base))
 
     def _measured_all(self, candidate: Candidate) -> bool:
         return {pair.task for pair in candidate.pairs} == {task.id for task in self._in("val")}
@@ -317,14 +359,12 @@ class Night:
         return gate.mean([item.score for item in rollouts], self.config.gate)
 
     def _test(self, accepted: Sequence[Candidate], base: Documents) -> None:
-        """The test split, scored once, on the base and on the final text. Reported, and used for nothing."""
+        """The test split, scored once, on the final text. Reported, and used for nothing."""
         tasks = self._in("test")
-        if not tasks or not accepted:
-            return
-        arms = (base, self._with_strong(base))
-        means = [self._mean(self._replay(tasks, arm, sample=f"{self.night}/test")) for arm in arms]
-        before, after = ("not measured" if mean is None else f"{mean:.2f}" for mean in means)
-        self.notes.append(f"test tasks, used for no decision: {before} before, {after} after")
+        if tasks and accepted:
+            mean = self._mean(self._replay(tasks, self._with_accepted(base), f"{self.night}/test"))
+            told = "not measured" if mean is None else f"{mean:.2f}"
+            self.notes.append(f"test tasks under the accepted edits, used for no decision: {told} ({len(tasks)} tasks)")
 
     def _reason(self) -> Reason:
         if any(item.accepted for item in self.candidates):
@@ -332,17 +372,24 @@ class Night:
         if self.candidates:
             unjudged = all(item.verdict == "unverified" for item in self.candidates)
             return "no_heldout" if unjudged else "gate"
-        if self.suppressed:
-            return "all_suppressed"
-        failed = [item for item in self.reflections if item.failure is not None]
-        return "optimizer_failed" if failed and len(failed) == len(self.reflections) else "no_edits"
+        if self.reflections and all(item.failure is not None for item in self.reflections):
+            return "optimizer_failed"
+        return "all_suppressed" if self.suppressed else "no_edits"
 
 
 def _raise_dead(failures: Sequence[CallFailed]) -> None:
     """A backend that cannot answer at all is an error, never a night of zeros."""
-    first = failures[0]
-    if first.kind in DEAD:
-        raise BackendError(first.kind, first.message, retryable=first.retryable)
+    dead = next((item for item in failures if item.kind in DEAD), None)
+    if dead is not None:
+        raise BackendError(dead.kind, dead.message, retryable=dead.kind in PASSING)
+
+
+def _repeats(edit: Edit, other: Edit) -> bool:
+    """The same rule, or for one need nearly the same."""
+    if edit.rule == other.rule:
+        return True
+    both = edit.need == other.need and edit.text is not None and other.text is not None
+    return both and similarity(edit.sentence, other.sentence) >= NEAR_DUPLICATE
 
 
 def _existing(*documents: Document | None) -> Documents:

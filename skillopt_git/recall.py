@@ -1,4 +1,5 @@
-"""What the ledger's events amount to: families, proposals, decisions, trials. A pure fold; no order of clocks matters.
+"""What the ledger's events amount to: families, proposals, decisions, trials. A pure fold: neither the order in which
+events arrive nor their clocks matter.
 
 A real run does not see the gate results and trials of simulated runs, nor the other way round; what a person decided
 and how families were split counts for both.
@@ -8,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
-from skillopt_git.model import Edit, Event, Split
+from skillopt_git.model import Edit, Event, Split, canonical_json
 from skillopt_git.similarity import similarity
 
 NEAR_DUPLICATE = 0.85  # of two rule texts: at or above it a rejection of one holds back the other
-ENDINGS = frozenset({"adopted", "adopted-modified", "rejected", "superseded", "expired"})
+# Of two outcomes of one edit, as two clones may see them, the first here stands: what is merged is merged.
+ENDINGS = ("adopted", "adopted-modified", "rejected", "superseded", "expired")
 ADOPTIONS = frozenset({"adopted", "adopted-modified"})
 
 
@@ -151,7 +153,7 @@ class History:
 
 def recall(events: Iterable[Event], *, simulated: bool) -> History:
     """The state after `events`, as a run that is `simulated` (or not) sees it."""
-    every = tuple({event.id: event for event in events}.values())
+    every = _each_once(events)
     standing = _standing(every)
     own = tuple(event for event in every if event.simulated == simulated)
     return History(
@@ -161,9 +163,19 @@ def recall(events: Iterable[Event], *, simulated: bool) -> History:
         negatives=tuple(_negatives(standing)),
         refusals=tuple(_refusals(own)),
         ended_trials=Counter(str(event.data["subject"]) for event in own if event.type == "gate"),
-        runs=tuple(event for event in own if event.type == "run"),
+        runs=tuple(sorted((event for event in own if event.type == "run"), key=lambda event: event.run or "")),
         unlearned=_unlearned(every),
     )
+
+
+def _each_once(events: Iterable[Event]) -> tuple[Event, ...]:
+    """By id. What two clones noticed of one thing differs in who said it and when; either will do, always the same."""
+    kept: dict[str, Event] = {}
+    for event in events:
+        if event.id in kept:
+            event = min(event, kept[event.id], key=lambda item: canonical_json(asdict(item)))
+        kept[event.id] = event
+    return tuple(kept[name] for name in sorted(kept))
 
 
 def _standing(events: tuple[Event, ...]) -> tuple[Event, ...]:
@@ -185,7 +197,7 @@ def _unlearned(events: tuple[Event, ...]) -> dict[tuple[str, str], Event]:
 def _families(events: Iterable[Event]) -> dict[str, Family]:
     """The smallest event id wins; a family whose split that changed sits out for good."""
     families: dict[str, Family] = {}
-    for event in sorted((item for item in events if item.type == "family"), key=lambda item: item.id):
+    for event in (item for item in events if item.type == "family"):
         data = event.data
         name = str(data["family"])
         if name not in families:
@@ -215,7 +227,7 @@ def proposed_edit(event: Event) -> Edit:
 
 
 def _proposals(events: tuple[Event, ...]) -> Iterator[Proposal]:
-    outcomes = {(event.data.get("branch"), event.edit): event for event in events if event.type in ENDINGS}
+    outcomes = _outcomes(events)
     published = {event.data["branch"]: event for event in events if event.type == "published"}
     by_branch: dict[str, list[Proposed]] = {}
     for event in events:
@@ -230,8 +242,24 @@ def _proposals(events: tuple[Event, ...]) -> Iterator[Proposal]:
             )
             by_branch.setdefault(branch, []).append(item)
     for branch, items in sorted(by_branch.items()):
-        edits = tuple(sorted(items, key=lambda item: (item.position, item.event.id)))
-        yield Proposal(branch=branch, edits=edits, published=published.get(branch))
+        yield Proposal(branch=branch, edits=_each_edit_once(items), published=published.get(branch))
+
+
+def _outcomes(events: tuple[Event, ...]) -> dict[tuple[str, str | None], Event]:
+    outcomes: dict[tuple[str, str | None], Event] = {}
+    for type_ in ENDINGS:
+        for event in events:
+            if event.type == type_:
+                outcomes.setdefault((str(event.data["branch"]), event.edit), event)
+    return outcomes
+
+
+def _each_edit_once(items: Iterable[Proposed]) -> tuple[Proposed, ...]:
+    """In the order of their commits; an edit that was proposed again for the same branch keeps its first place."""
+    edits: dict[str, Proposed] = {}
+    for item in sorted(items, key=lambda item: (item.position, item.event.id)):
+        edits.setdefault(item.edit.id, item)
+    return tuple(edits.values())
 
 
 def _negatives(events: tuple[Event, ...]) -> Iterator[Negative]:
@@ -265,7 +293,8 @@ def held_back(
             return f"{what} before ({negative.event.edit}){said}"
     for item in _pending(history):
         if _same_wish(item.edit, edit):
-            return f"already proposed on {item.branch} ({item.edit.id})"
+            what = "proposed on" if item.outcome is None else "adopted from"
+            return f"already {what} {item.branch} ({item.edit.id})"
     return _refused(history, edit, base_blob=base_blob, model=model, families=families)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skillopt_git.model import Score, Task
@@ -35,23 +35,16 @@ def request(task: Task, documents: Documents, sample: str) -> Request:
 
 
 def replay(
-    tasks: Sequence[Task],
-    documents: Documents,
-    *,
-    target: Backend,
-    judge: Judge,
-    sample: Callable[[Task], str],
-    notify: Listener,
+    tasks: Sequence[Task], documents: Documents, *, target: Backend, judge: Judge, sample: str, notify: Listener
 ) -> tuple[Rollout, ...]:
-    """One rollout a task, in the order of `tasks`."""
+    """One rollout a task, in the order of `tasks`. Without a `sample` a remembered answer may serve again."""
     if not tasks:
         return ()
-    replies = target.complete([request(task, documents, sample(task)) for task in tasks])
-    answered = [(task, reply) for task, reply in zip(tasks, replies, strict=True) if isinstance(reply, Reply)]
-    scores = iter(judge.score(answered))
+    replies = target.complete([request(task, documents, sample) for task in tasks])
+    pairs = list(zip(tasks, replies, strict=True))
+    scores = iter(judge.score([(task, reply) for task, reply in pairs if isinstance(reply, Reply)]))
     rollouts = tuple(
-        _rollout(task, reply, next(scores) if isinstance(reply, Reply) else reply)
-        for task, reply in zip(tasks, replies, strict=True)
+        _rollout(task, reply, next(scores) if isinstance(reply, Reply) else reply) for task, reply in pairs
     )
     notify(Called("rollout", len(rollouts), sum(item.score is None for item in rollouts)))
     return rollouts
@@ -61,8 +54,3 @@ def _rollout(task: Task, reply: Reply | CallFailed, found: Score | CallFailed) -
     if isinstance(found, CallFailed):
         return Rollout(task=task, reply=reply, score=None, failure=found)
     return Rollout(task=task, reply=reply, score=found, failure=None)
-
-
-def unsampled(_: Task) -> str:
-    """For rollouts that are no evidence: a cached answer may serve again."""
-    return ""

@@ -1,4 +1,4 @@
-"""From a typed sentence to a wish: an imperative rule close to the user's own words, and how to check an answer.
+"""From a typed prompt to wishes: the cues by which a sentence asks for something to be kept to.
 
 The cues are English. A sentence that shows none of them is no wish: better to miss one than to invent one.
 """
@@ -6,102 +6,78 @@ The cues are English. A sentence that shows none of them is no wish: better to m
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
-from skillopt_git.model import Check, fold
-from skillopt_git.similarity import token_similarity
+from skillopt_git.clauses import Clause, clauses, trimmed
+from skillopt_git.imperatives import BARE_PAIR, BARE_SWAP, PAIR, Wish, completes, name, read, same, wish_of
+from skillopt_git.imperatives import RULE_LIMIT as RULE_LIMIT
+from skillopt_git.model import fold
 
-RULE_LIMIT = 200
-SAME_WISH = 0.85  # token similarity of two wishes' words, polarity and named tools being equal
+# --- words -------------------------------------------------------------------------------------------------------
 
-_FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_CLAUSE_END = re.compile(
-    r"(?<=[.!?;])\s+|\n+|\s+[—–]\s+|\s+-{1,2}\s+"
-    r"|,?\s+(?:and|but|so)\s+(?=(?:we|you|i|please|always|never|don't|do not)\s)",
-    re.IGNORECASE,
+_VERBS = frozenset(
+    "abbreviate add align annotate answer append apply ask assert assign avoid back base batch begin bump build bundle "
+    "cache call capitalise capitalize catch change check cite clean close collapse combine comment commit compare "
+    "compile configure convert copy cover create declare default define delete deploy describe disable document drop "
+    "duplicate edit embed enable end enforce escape exit explain export expose extend extract fetch fix flatten focus "
+    "follow force format generate give go group guess handle hardcode hard-code hide ignore import include increase "
+    "indent inject inline insert install introduce invent isolate keep label leak leave limit link lint list load lock "
+    "log look make mark mention merge mix mock modify move name nest normalise normalize omit open order overwrite "
+    "paraphrase parse pass paste pin place post prefer prefix preserve print propose publish pull push put quote raise "
+    "read rebase redact refactor reference reformat release rely remove rename render reorder repeat replace reply "
+    "report reset respect respond restart return reuse review revert rewrite roll round run save say set separate ship "
+    "shorten show sign simplify skip sort specify spell split squash stage start state stick store structure stub "
+    "summarise summarize suppress swallow switch tag target tell test throw touch track translate trim trust try type "
+    "update upgrade use validate verify wait warn wrap write".split()
 )
-_QUOTED_LINE = re.compile(r"^\s*(?:>|\||\$ |at \S+\(|\[?\d{4}-\d\d-\d\d[T ]\d\d:)")
-_OPENER = re.compile(
-    r"^(?:(?:no+|nope|nah|wrong|stop|wait|actually|sorry|ok(?:ay)?|hm+|hey|well|great(?: idea)?|good|nice|thanks|"
-    r"thank you|not (?:quite|that|like that)|"
-    r"that(?:'s| is) (?:wrong|not (?:it|right)))\b\s*[,.:;!—–-]+\s*|(?:but|and|so|also|please|then|just)\b,?\s+)+",
-    re.IGNORECASE,
+# After "no," these ask for something else, once; "always" makes a rule of them.
+_REDIRECTS = frozenset(
+    "back change check continue explain fetch fix give go guess look open read reset restart revert show start tell "
+    "try undo wait".split()
 )
-_REFUSAL = re.compile(
-    r"^(?:no+|nope|nah|wrong|stop|wait|actually|not (?:quite|that|like that)|that(?:'s| is) (?:wrong|not))\b"
-    r"\s*(?:[,.:;!—–-]|please\b|don'?t\b|do not\b|use\b|$)|^(?:great|good|nice|ok(?:ay)?|fine)\b[^.]{0,30}\bbut\b",
-    re.IGNORECASE,
+_NOT_FORBIDDEN = frozenset(
+    "worry mind bother know think care understand see want need have believe get remember panic you we i they agree "
+    "like recall hesitate feel find seem work exist yet even really a an the".split()
 )
+_POINTERS = frozenset("it that this them those these him her so".split())  # mean something only where they were said
+_ADVERB = re.compile(r"^(?:(?:ever|just|simply|first|[a-z]+ly)\s+)+", re.IGNORECASE)
+
+
+def _verb(clause: str) -> str | None:
+    """The verb of a clause in imperative words; None when it speaks of something only its place in a talk tells."""
+    words = _ADVERB.sub("", clause).split()
+    if len(words) < 2 or fold(words[1]).strip(",.:;'\"") in _POINTERS:
+        return None
+    return words[0].lower().rstrip(",.:;")
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
 _STANDING = re.compile(
-    r"^(?:from now on|in (?:the )?future|going forward|next time|remember(?: to)?)\b,?\s*(?:please\s+)?", re.IGNORECASE
+    r"^(?:(?:from now on|in (?:the )?future|going forward|next time|as a rule)\b\s*[,:]?\s*(?:please\s+)?"
+    r"|(?:please\s+)?(?:remember|don'?t forget|do not forget|you (?:again )?forgot)\s*(?:to\s+|[,:]\s*))",
+    re.IGNORECASE,
 )
 _STANDING_TAIL = re.compile(r",?\s+(?:from now on|in (?:the )?future|going forward)$", re.IGNORECASE)
-_SUBJECT = re.compile(
-    r"^(?:(?:in|for) (?:this|our) (?:repo(?:sitory)?|project|code ?base),?\s+)?(?:we|you|i)\s+"
-    r"(?:(?:should|must|have to|need to|want you to|would like you to|said)\s+)?",
+_INSISTING = re.compile(
+    r"^(?:as\s+)?i(?:'ve| have)?\s+(?:(?:already|just)\s+)?(?:said|told you|asked(?: you)?)\b"
+    r"[,:]?\s*(?:to\s+|that\s+)?",
     re.IGNORECASE,
 )
-_ALWAYS_NEVER = re.compile(r"^(always|never)\s+(?=\w)", re.IGNORECASE)
-_NEGATIVE = re.compile(r"^(?:please\s+)?(?:don'?t|do not|never|avoid|stop)\s+", re.IGNORECASE)
-_MAKE_SURE = re.compile(r"^(?:make sure|be sure)\s+(?:to|you|that you)\s+(?=\w)", re.IGNORECASE)
-_TAIL = re.compile(
-    r"[,\s]+(?:please|here|instead|again|thanks|thank you|ok(?:ay)?|(?:in|for) (?:this|our) "
-    r"(?:repo(?:sitory)?|project|code ?base))$",
+_MAKE_SURE = re.compile(
+    r"^(?:(?:make|be) sure|ensure)\s+(?:to|(?:that\s+)?you)\s+(?=\w)"
+    r"|^(?:make|be) sure\s+(?:that\s+)?(?=(?:we|always|never)\s)",
     re.IGNORECASE,
 )
-_IMPERATIVES = frozenset(
-    "add answer append apply ask begin call capitalise capitalize check cite close commit convert create delete "
-    "document drop end explain export follow format give import include indent install keep leave limit link list "
-    "make mark mention move name omit open order pass pin place prefer prefix print push put quote read rebase "
-    "remove rename reply report return round run say set show sign sort spell split start state stick switch tag "
-    "test translate try type update use validate wrap write".split()
-)
-_TERM = r"[^\s,;.!?]+(?:[./:][^\s,;!?]+)*(?:\s+[^\s,;.!?]+){0,3}?"
-_PAIR = re.compile(
-    rf"^(?P<verb>use|run|call|write|prefer|switch to|install with|stick to)\s+(?P<prefer>{_TERM})"
-    rf"(?:,?\s+(?:and\s+)?(?:not|never)|,?\s+instead of|,?\s+rather than|\s+over)\s+(?:the\s+)?(?P<avoid>{_TERM})$",
+_MODAL = re.compile(
+    r"^(?:(?:we|you)\s+(?:should|must|have to|need to|ought to|are (?:supposed|expected) to)"
+    r"|(?:we|i)(?:\s+want|\s+expect|'d like|\s+would like|\s+need) you to)(?P<negated>n't|\s+not)?\s+(?=\w)",
     re.IGNORECASE,
 )
-_BARE_PAIR = re.compile(rf"^(?P<prefer>{_TERM}),\s*not\s+(?P<avoid>{_TERM})$", re.IGNORECASE)
-_TOOL = re.compile(r"^(?:always\s+)?(?:use|run|call)\s+(?P<tool>`[^`]+`|[A-Za-z0-9_@][\w./:@+-]*)", re.IGNORECASE)
-_UNUSED = re.compile(
-    r"^(?:do not|never|avoid|stop)\s+(?:use|using)\s+(?:the\s+)?(?P<tool>`[^`]+`|[\w./:@+-]+)$", re.IGNORECASE
-)
-_SWAP = re.compile(
-    rf"^(?:(?:do not|never|avoid)\s+(?:use|using)|stop using)\s+(?:the\s+)?(?P<avoid>{_TERM})[,:]?\s+(?:but\s+)?"
-    rf"use\s+(?:the\s+)?(?P<prefer>{_TERM})$",
-    re.IGNORECASE,
-)
-_COMMON = frozenset("a an the it this that these those them our your my some any all only both one two new".split())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """One wish: the rule `text`, what it prefers and avoids where it names both, and whether it forbids."""
-
-    text: str
-    prefer: str | None = None
-    avoid: str | None = None
-    forbids: bool = False
-
-    @property
-    def checks(self) -> tuple[Check, ...]:
-        """Outcome checks from the words; none where the words name nothing to look for."""
-        if self.prefer and self.avoid:
-            asked = Check(op="contains", arg=self.prefer, role="outcome")
-            return (asked,) if self._nested else (asked, _without(self.avoid))
-        if self.avoid:
-            return (_without(self.avoid),)
-        return (Check(op="contains", arg=self.prefer, role="outcome"),) if self.prefer else ()
-
-    @property
-    def _nested(self) -> bool:
-        """Whether the preferred term holds the avoided one ("uv pip", "pip"): its absence cannot be asked for."""
-        return bool(self.prefer and self.avoid) and fold(self.avoid or "") in fold(self.prefer or "").split()
-
-
-def _without(term: str) -> Check:
-    return Check(op="not_contains", arg=term, role="outcome")
+_OWN_HABIT = re.compile(r"^(?:we|i)\s+(?=\w)", re.IGNORECASE)
+_ALWAYS_NEVER = re.compile(r"^(?P<word>always|never)\s+(?=\w)", re.IGNORECASE)
+_DO_NOT = re.compile(r"^(?:don'?t|do not)\s+(?=\w)", re.IGNORECASE)
+_GIVING_UP = re.compile(r"^(?:avoid\s+(?=[\w`])|stop\s+(?=\w+ing\s))", re.IGNORECASE)
+_AGAIN = re.compile(r"\s+again$", re.IGNORECASE)
 
 
 def everywhere(rule: str) -> bool:
@@ -110,160 +86,99 @@ def everywhere(rule: str) -> bool:
 
 
 def wishes(prompt: str) -> tuple[Wish, ...]:
-    """The wishes in one typed prompt, in order, each once.
-
-    Quoted lines, logs and code blocks are not the user's words.
-    """
-    text = _FENCE.sub("\n", prompt.replace("\u2019", "'").replace("\u2018", "'"))
-    lines = [line for line in text.split("\n") if not _QUOTED_LINE.match(line)]
-    refused = False
+    """The wishes in one typed prompt, in order, each once."""
     found: list[Wish] = []
-    for sentence in _CLAUSE_END.split("\n".join(lines)):
-        refused = refused or bool(_REFUSAL.match(sentence.strip()))
-        wish = _sentence_wish(sentence.strip(), refused=refused)
-        if wish is not None:
+    for clause in clauses(prompt):
+        wish = _meant(clause, found[-1] if found else None)
+        if wish is None:
+            continue
+        if found and completes(found[-1], wish):
+            found[-1] = wish_of(f"Use {wish.prefer}, not {found[-1].avoid}")
+        elif found and completes(wish, found[-1]):
+            found[-1] = wish_of(f"Use {found[-1].prefer}, not {wish.avoid}")
+        elif not any(same(wish, other) for other in found):
             found.append(wish)
-    return _joined(found)
+    return tuple(wish for wish in found if len(wish.text) <= RULE_LIMIT)
 
 
-def wish_of(rule: str) -> Wish:
-    """A rule's text read as the wish it states."""
-    return _read(rule) or Wish(text=rule)
-
-
-def _sentence_wish(sentence: str, *, refused: bool) -> Wish | None:
-    """`refused`: a sentence before, or this one, turned the answer down, so that a bare imperative is a wish."""
-    if not sentence or len(sentence) > 2 * RULE_LIMIT or sentence.endswith("?"):
+def _meant(clause: Clause, before: Wish | None) -> Wish | None:
+    """The wish a clause states by its own cue, or as the other half of a refusal."""
+    text = clause.text
+    if len(text) > RULE_LIMIT or "[REDACTED:" in text:
         return None
-    clause = _OPENER.sub("", sentence).strip().rstrip(".!;:, ")
-    clause = _trimmed(clause)
-    standing = _STANDING.match(clause) or _STANDING_TAIL.search(clause)
+    insisted = _INSISTING.match(text)
+    text = text[insisted.end() :] if insisted else text
+    standing = _STANDING.match(text) or _STANDING_TAIL.search(text)
     if standing:
-        return _standing_wish(clause[: standing.start()] + clause[standing.end() :])
-    clause = _MAKE_SURE.sub("", clause) if refused else clause
-    subject = _SUBJECT.match(clause)
-    bare = clause[subject.end() :] if subject else clause
-    if _ALWAYS_NEVER.match(bare) or _NEGATIVE.match(bare):
-        return _read(bare)
-    if subject and bare.lower().startswith("use "):
-        return _read(bare)
-    if refused and (_is_imperative(bare) or _BARE_PAIR.match(bare)) and not (subject and not _PAIR.match(bare)):
-        return _read(bare)
-    return _read(bare) if not subject and _PAIR.match(bare) and _says_not(bare) else None
-
-
-def _says_not(clause: str) -> bool:
-    """ "use X, not Y" corrects by itself; "use X instead of Y" may be a plain ask."""
-    return bool(re.search(r",?\s+not\s", clause, re.IGNORECASE))
-
-
-def _trimmed(clause: str) -> str:
-    while True:
-        shorter = _TAIL.sub("", clause).rstrip(".!;:, ")
-        if shorter == clause:
-            return clause
-        clause = shorter
-
-
-def _standing_wish(rest: str) -> Wish | None:
-    subject = _SUBJECT.match(rest)
-    rest = rest[subject.end() :] if subject else rest
-    if not _ALWAYS_NEVER.match(rest) and not _NEGATIVE.match(rest):
-        if not _is_imperative(rest):
-            return None
-        rest = f"always {rest}"
-    return _read(rest)
-
-
-def _is_imperative(clause: str) -> bool:
-    first = re.match(r"[A-Za-z]+", clause)
-    return bool(first) and first.group().lower() in _IMPERATIVES and len(clause.split()) > 1 if first else False
-
-
-def _read(clause: str) -> Wish | None:
-    """A clause in imperative words as a wish; None when too little or too much is left of it."""
-    clause = " ".join(_trimmed(clause).split())
-    if len(clause.split()) < 2 or len(clause) > RULE_LIMIT:
+        return _always(text[: standing.start()] + text[standing.end() :])
+    core, obliged = _without_subject(text)
+    refused = clause.refused or insisted is not None
+    if core is None:
         return None
-    inner = _ALWAYS_NEVER.sub("", clause) if clause.lower().startswith("always ") else clause
-    pair = _PAIR.match(inner) or _BARE_PAIR.match(inner)
-    if pair:
-        prefer, avoid = _term(pair["prefer"]), _term(pair["avoid"])
-        text = clause if "verb" in pair.groupdict() else f"use {clause}"
-        return Wish(text=_capital(text), prefer=prefer, avoid=avoid)
-    forbids = bool(_NEGATIVE.match(clause))
-    text = re.sub(r"^(?:don'?t|do not)\s+", "do not ", clause, flags=re.IGNORECASE)
-    swap = _SWAP.match(text)
-    if swap:
-        return _instead(_term(swap["prefer"]), _term(swap["avoid"]))
-    unused = _UNUSED.match(text)
-    if unused:
-        return Wish(text=_capital(text), avoid=_term(unused["tool"]), forbids=True)
-    tool = None if forbids else _TOOL.match(clause)
-    return Wish(text=_capital(text), prefer=_tool_term(tool), forbids=forbids)
+    return _forbidden_or_always(core) or _contrast(core, refused or obliged) or _bare(core, refused, obliged, before)
 
 
-def _tool_term(match: re.Match[str] | None) -> str | None:
-    term = _term(match["tool"]) if match else None
-    return None if term is None or term.lower() in _COMMON else term
+def _without_subject(text: str) -> tuple[str | None, bool]:
+    """The imperative core, and whether a subject obliges to it. "You always ..." blames and obliges to nothing."""
+    sure = _MAKE_SURE.match(text)
+    text = text[sure.end() :] if sure else text
+    modal = _MODAL.match(text)
+    if modal:
+        rest = text[modal.end() :]
+        return (f"do not {rest}" if modal["negated"] else rest), True
+    habit = _OWN_HABIT.match(text)
+    if habit is None:
+        return text, False
+    rest = text[habit.end() :]
+    negated = _DO_NOT.match(rest)
+    if negated and _verb(rest[negated.end() :]) not in _VERBS:
+        return None, False  # "we don't have ..." tells how things are
+    if not negated and not _ALWAYS_NEVER.match(rest) and _verb(rest) not in {"use", "prefer"}:
+        return None, False
+    return rest, bool(negated or _ALWAYS_NEVER.match(rest) or PAIR.match(rest))
 
 
-def _term(text: str) -> str:
-    return text.strip().strip("`'\"").strip()
+def _always(text: str) -> Wish | None:
+    """What is said to stand from now on."""
+    rest, _ = _without_subject(trimmed(text))
+    if rest is None:
+        return None
+    if _ALWAYS_NEVER.match(rest) or _DO_NOT.match(rest) or _GIVING_UP.match(rest):
+        return _forbidden_or_always(rest)
+    return read(f"always {rest[0].lower()}{rest[1:]}") if _verb(rest) in _VERBS else None
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _forbidden_or_always(text: str) -> Wish | None:
+    marked = _ALWAYS_NEVER.match(text)
+    if marked:
+        return read(_AGAIN.sub("", text)) if _verb(text[marked.end() :]) in {*_VERBS, "be"} else None
+    negated = _DO_NOT.match(text)
+    if negated:
+        verb = _verb(text[negated.end() :])
+        return read(_AGAIN.sub("", text)) if verb is not None and verb not in _NOT_FORBIDDEN else None
+    given_up = _GIVING_UP.match(text)
+    if given_up and _POINTERS.isdisjoint(fold(text[given_up.end() :]).split()[:2]):
+        return read(_AGAIN.sub("", text))
+    return None
 
 
-def _joined(found: list[Wish]) -> tuple[Wish, ...]:
-    """Each wish once; "do not use Y" followed by "use X" is the one wish "use X, not Y"."""
-    joined: list[Wish] = []
-    for wish in found:
-        last = joined[-1] if joined else None
-        if last and _completes(last, wish):
-            joined[-1] = _instead(wish.prefer or "", last.avoid or "")
-        elif not any(same(wish, other) for other in joined):
-            joined.append(wish)
-    return tuple(joined)
+def _contrast(text: str, refused: bool) -> Wish | None:
+    """ "use X, not Y" corrects by itself; "use X instead of Y" may be a plain ask."""
+    pair = PAIR.match(text)
+    if pair and (refused or pair["word"].lower() in {"not", "never"}):
+        return read(text)
+    bare = BARE_PAIR.match(text) or BARE_SWAP.match(text)
+    if bare and refused and name(bare["prefer"]) and name(bare["avoid"]) and _verb(f"use {bare['prefer']}"):
+        return read(f"use {bare['prefer']}, not {bare['avoid']}")
+    return None
 
 
-def _instead(prefer: str, avoid: str) -> Wish:
-    return Wish(text=f"Use {prefer}, not {avoid}", prefer=prefer, avoid=avoid)
-
-
-def _completes(first: Wish, second: Wish) -> bool:
-    return bool(first.avoid and not first.prefer and second.prefer and not second.avoid)
-
-
-def same(one: Wish, other: Wish) -> bool:
-    """Whether two wishes are one need. Wishes that name different tools, or forbid what the other asks, never are."""
-    if fold(one.text) == fold(other.text):
-        return True
-    if one.forbids != other.forbids:
-        return False
-    if one.prefer and other.prefer:
-        return fold(one.prefer) == fold(other.prefer) and _agree(one.avoid, other.avoid) and _alike(one, other)
-    if one.avoid and other.avoid:
-        return fold(one.avoid) == fold(other.avoid)
-    return token_similarity(_core(one.text), _core(other.text)) >= SAME_WISH
-
-
-def _agree(one: str | None, other: str | None) -> bool:
-    return one is None or other is None or fold(one) == fold(other)
-
-
-def _alike(one: Wish, other: Wish) -> bool:
-    """Two pairs of tools settle it; otherwise the words around the tool must be alike too."""
-    if one.avoid and other.avoid:
-        return True
-    return token_similarity(_core(one.text), _core(other.text)) >= SAME_WISH or bool(one.avoid or other.avoid)
-
-
-_FILLER = re.compile(
-    r"\b(?:always|never|do not|don't|please|directly|ever|just|simply|the|a|an|our|your)\b", re.IGNORECASE
-)
-
-
-def _core(text: str) -> str:
-    return " ".join(_FILLER.sub(" ", text).split())
+def _bare(text: str, refused: bool, obliged: bool, before: Wish | None) -> Wish | None:
+    """An imperative without a cue of its own: a wish if an answer was turned down, or to go with "do not use Y"."""
+    verb = _verb(text)
+    if verb not in _VERBS or _AGAIN.search(text):
+        return None
+    if obliged or (refused and verb not in _REDIRECTS):
+        return read(text)
+    wish = read(text) if before is not None else None
+    return wish if wish and before and completes(before, wish) else None

@@ -1,7 +1,8 @@
 """A backend that remembers: a broken-off run goes on where it stopped, and a repeated question is not paid twice.
 
 The key holds everything an answer depends on, the sample included, so a cached answer is never new evidence. Failures
-are not remembered. Answers are kept in redacted form, readable by their owner only.
+are not remembered. Answers are given and kept in redacted form, so that asking again is no different from the first
+time, and are readable by their owner only.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from skillopt_git.errors import ConfigError
 from skillopt_git.model import canonical_json
 from skillopt_git.ports import Backend, CallFailed, Reply, Request, Usage
+from skillopt_git.schema import dump, read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,34 +50,38 @@ class Cached:
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         paths = [self._path(request) for request in requests]
-        results: list[Reply | CallFailed | None] = [_load(path) for path in paths]
-        missing = [place for place, result in enumerate(results) if result is None]
-        if missing:
-            for place, reply in zip(missing, self.inner.complete([requests[i] for i in missing]), strict=True):
-                results[place] = reply
-                if isinstance(reply, Reply):
-                    self._store(paths[place], reply)
-        return [result for result in results if result is not None]
+        results: dict[int, Reply | CallFailed] = {
+            place: reply for place, path in enumerate(paths) if (reply := _load(path)) is not None
+        }
+        missing = [place for place in range(len(paths)) if place not in results]
+        answers = self.inner.complete([requests[place] for place in missing]) if missing else ()
+        for place, answer in zip(missing, answers, strict=True):
+            results[place] = self._kept(paths[place], answer)
+        return [results[place] for place in range(len(paths))]
 
     def _path(self, request: Request) -> Path:
         inner = self.inner
         key = [inner.name, inner.model, dict(inner.settings), self.templates, asdict(request)]
-        name = hashlib.sha256(canonical_json(key).encode()).hexdigest()
+        name = hashlib.sha256(canonical_json(key).encode("utf-8", "surrogatepass")).hexdigest()
         return self.folder / name[:2] / f"{name}.json"
 
-    def _store(self, path: Path, reply: Reply) -> None:
+    def _kept(self, path: Path, result: Reply | CallFailed) -> Reply | CallFailed:
+        if isinstance(result, CallFailed):
+            return result
+        text = result.text.encode(errors="replace").decode()  # half a character could be neither kept nor shown
+        reply = replace(result, text=self.redact(text))
         for folder in (self.folder, path.parent):  # `parents=True` would make the upper one with other permissions
             folder.mkdir(mode=0o700, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({**asdict(reply), "text": self.redact(reply.text)}, file, ensure_ascii=False)
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            json.dump(dump(reply), file)
         Path(temporary).replace(path)
+        return reply
 
 
 def _load(path: Path) -> Reply | None:
-    """A remembered answer; a damaged file is as good as none, and is written anew. It cost its tokens once only."""
+    """A remembered answer, which costs nothing again. A damaged file is as good as none, and is written anew."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        return Reply(text=data["text"], tools=tuple(data["tools"]), model=data["model"], usage=Usage())
-    except (OSError, ValueError, KeyError, TypeError):
+        return replace(read(Reply, path.read_bytes(), where=str(path)), usage=Usage())
+    except (OSError, ConfigError):
         return None

@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from skillopt_git.judges import score_checks
+from skillopt_git.mine import Mined, corrections, mine, recurring, sessions_of
+from skillopt_git.model import Check, Examples, Need, Session, Task, Turn, need_id, task_id
+from skillopt_git.ports import Reply
+from skillopt_git.sources.claude import ClaudeSource
+
+DATA = Path(__file__).parent / "data" / "transcripts" / "claude"
+START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
+PNPM = need_id("Use pnpm, not npm")
+
+
+def session(id_: str, *said: str, minute: int = 0, copied: str | None = None) -> Session:
+    """A conversation; "/x" is a command, "!x" a shell escape, "< x" an answer, all else is typed.
+
+    `copied`: the session whose turns these are, as in a fork.
+    """
+    kinds = {"/": "command", "!": "shell", "<": "answer"}
+    turns = tuple(
+        Turn(id=f"{copied or id_}-{number}", kind=kinds.get(text[0], "prompt"), text=text.removeprefix("< "))  # type: ignore[arg-type]
+        for number, text in enumerate(said)
+    )
+    return Session(
+        id=id_, source="claude", path=id_, cwd="/acme", turns=turns, started=START + timedelta(minutes=minute)
+    )
+
+
+def mined(*sessions: Session) -> Mined:
+    return mine(sessions, needs={}, turns={})
+
+
+def asks(*said: str) -> list[tuple[str, str, str, str]]:
+    """Of each correction in a conversation: the ask, what came before it, and the answers around the correction."""
+    return [(item.ask.text, item.earlier, item.before, item.after) for item in corrections(session("s", *said))]
+
+
+def test_a_correction_gives_the_task_that_was_answered_wrongly() -> None:
+    """The ask, the need in the user's words, checks, and the real answers around the correction as examples."""
+    found = mined(session("s1", "Add lodash", "< Ran npm install.", "No, use pnpm, not npm", "< Ran pnpm add."))
+
+    (task,) = found.tasks
+    assert task == Task(
+        id=task_id("claude", "s1", "s1-0"),
+        ask="Add lodash",
+        needs=(PNPM,),
+        checks=(Check(op="contains", arg="pnpm", role="outcome"), Check(op="not_contains", arg="npm", role="outcome")),
+        examples=Examples(pass_="Ran pnpm add.", fail="Ran npm install."),
+        sessions=("s1",),
+        outcome="mixed",
+    )
+    assert found.needs == {PNPM: "Use pnpm, not npm"}
+    assert found.wordings == {PNPM: {task.id: "Use pnpm, not npm"}}
+
+
+def test_without_names_to_look_for_a_rubric_states_the_rule() -> None:
+    """An idea cannot be searched for; unanswered corrections are failures without a passing example."""
+    (task,) = mined(session("s1", "Fix it", "< Done.", "We never commit to main")).tasks
+
+    assert task.checks == ()
+    assert task.rubric is not None
+    assert "Never commit to main" in task.rubric
+    assert (task.examples, task.outcome) == (Examples(fail="Done."), "fail")
+
+
+def test_examples_are_kept_only_where_the_checks_agree() -> None:
+    """An answer that fails the checks is no passing example, one that passes no failing one."""
+    (task,) = mined(session("s1", "Add it", "< pnpm it is.", "No, use pnpm, not npm", "< npm again.")).tasks
+
+    assert task.examples == Examples()
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        # a chain of corrections is about one ask
+        (
+            ["Add it", "< a", "No, use pnpm, not npm", "< b", "And never commit to main", "< c"],
+            [("Add it", "", "a", "b"), ("Add it", "", "b", "c")],
+        ),
+        # a follow-up is an ask of its own; what was asked before is its context
+        (
+            ["Add it", "< a", "ok commit it", "< b", "No, never commit to main", "< c"],
+            [("ok commit it", "Add it", "b", "c")],
+        ),
+        # the first prompt corrects nothing
+        (["Always run ruff first", "< a"], []),
+        (
+            ["Always run ruff first", "< a", "No, always run ruff first", "< b"],
+            [("Always run ruff first", "", "a", "b")],
+        ),
+        # nothing was answered yet
+        (["Add it", "Use pnpm, not npm", "< a"], []),
+        (["Add it", "Use pnpm, not npm", "< a", "No, use pnpm, not npm", "< b"], [("Add it", "", "a", "b")]),
+        # an interrupted ask is not corrected in place of the one before
+        (["Add it", "< a", "Add more", "No, use pnpm, not npm", "< b"], []),
+        # what answered a command or a shell escape is no answer to a typed ask
+        (["Add it", "< a", "/review", "< b", "No, use pnpm, not npm", "< c", "Use pnpm, not npm"], []),
+        (["Add it", "< a", "! ls", "< b", "No, use pnpm, not npm"], []),
+        (["/clear", "Always run ruff first", "< a"], []),
+        # a command that nobody answered changes nothing
+        (
+            ["Add it", "< a", "/compact", "No, use pnpm, not npm", "< b", "Never commit to main"],
+            [("Add it", "", "a", "b"), ("Add it", "", "b", "")],
+        ),
+        (["Add it", "< a", "No, use pnpm, not npm", "/run", "< b"], [("Add it", "", "a", "")]),
+        # several answers in a row: the last is what the user saw
+        (["Add it", "< a", "< b", "No, use pnpm, not npm", "< c", "< d"], [("Add it", "", "b", "d")]),
+        # thanks and questions are no corrections
+        (["Add it", "< a", "thanks", "< b", "why npm?", "< c"], []),
+    ],
+)
+def test_which_task_was_answered_wrongly(said: list[str], found: list[tuple[str, str, str, str]]) -> None:
+    """The last typed ask that the turned-down answer was about."""
+    assert asks(*said) == found
+
+
+def test_the_later_wish_of_a_conversation_stands() -> None:
+    """Who changes their mind takes the first wish back: need and checks of the last word only."""
+    (task,) = mined(
+        session("s1", "Add it", "< npm.", "No, use pnpm, not npm", "< pnpm.", "No, use npm, not pnpm", "< npm.")
+    ).tasks
+
+    assert task.needs == (need_id("Use npm, not pnpm"),)
+    assert [(item.op, item.arg) for item in task.checks] == [("contains", "npm"), ("not_contains", "pnpm")]
+    assert task.examples == Examples(pass_="npm.")
+
+
+def test_checks_of_one_task_can_all_pass() -> None:
+    """Two wishes that go together may name one word: what is asked for is not forbidden as well."""
+    (task,) = mined(
+        session(
+            "s1", "Add it", "< x", "No, use pnpm, not npm", "< y", "No, always run npm test before you finish", "< z"
+        )
+    ).tasks
+
+    assert len(task.needs) == 2
+    assert score_checks(task, Reply(text="pnpm add it, then npm test")).hard == 1
+
+
+def test_like_corrections_of_several_sessions_are_one_need() -> None:
+    """Each session counts once, however often it repeats the wish; opposite wishes stay apart."""
+    found = mined(
+        session("s1", "Add lodash", "< a", "No, use pnpm, not npm", "< b", "No! Use pnpm, not npm", "< c"),
+        session("s2", "Drop zod", "< a", "no, please use pnpm instead of npm here", "< b", minute=1),
+        session("s3", "Pin vite", "< a", "No, use npm, not pnpm", "< b", minute=2),
+    )
+
+    assert sessions_of(PNPM, found.tasks) == {"s1", "s2"}
+    assert recurring(found.needs, found.tasks, min_sessions=2) == (Need(PNPM, "Use pnpm, not npm"),)
+    assert recurring(found.needs, found.tasks, min_sessions=3) == ()
+
+
+def test_a_task_from_a_file_counts_as_a_session() -> None:
+    """It names none, and stands for one of its own."""
+    tasks = [Task(id=f"t1-{number}", ask="x", needs=("n1-a",)) for number in range(2)]
+
+    assert recurring({"n1-a": "Be brief"}, tasks, min_sessions=2) == (Need("n1-a", "Be brief"),)
+
+
+def test_a_known_need_keeps_its_id_and_words() -> None:
+    """Also when its text is now other than the wording that founded it."""
+    said = session("s1", "Add it", "< a", "No, use pnpm, not npm", "< b")
+
+    reworded = mine([said], needs={PNPM: "Install packages with our package manager"}, turns={})
+    alike = mine([said], needs={"n1-other": "Use pnpm instead of npm"}, turns={})
+
+    assert (reworded.tasks[0].needs, reworded.needs) == ((PNPM,), {PNPM: "Install packages with our package manager"})
+    assert alike.tasks[0].needs == ("n1-other",)
+
+
+FORKED = ["Add lodash", "< a", "No, use pnpm, not npm", "< b"]
+
+
+def test_copies_of_a_session_count_once() -> None:
+    """A fork repeats turns under their ids: of the copies the first in time stands, whatever the order of reading."""
+    first = session("s1", *FORKED)
+    fork = session("s2", *FORKED, copied="s1", minute=5)
+
+    for order in ([first, fork], [fork, first]):
+        found = mined(*order)
+        assert [task.sessions for task in found.tasks] == [("s1",)]
+
+
+def test_copies_of_a_session_count_once_over_nights() -> None:
+    """What one night found in one file is not found again in another; read again, the file gives the same task."""
+    fork = session("s2", *FORKED, copied="s1", minute=5)
+    known = mined(fork)
+
+    later = mine([session("s1", *FORKED), fork], needs=known.needs, turns=known.turns)
+
+    assert later.tasks == known.tasks
+
+
+def test_a_fork_that_goes_on_tells_only_what_is_new() -> None:
+    """Its own corrections count; those it copied do not."""
+    fork = session("s2", *FORKED, "No, never commit to main", "< c", copied="s1", minute=5)
+
+    found = mined(session("s1", *FORKED), fork)
+
+    assert sessions_of(PNPM, found.tasks) == {"s1"}
+    assert sessions_of(need_id("Never commit to main"), found.tasks) == {"s2"}
+
+
+def test_a_session_that_grew_keeps_its_task_ids() -> None:
+    """Identity is source, session and turn, never the position in a file or the text."""
+    night = mined(session("s1", *FORKED))
+    grown = session("s1", *FORKED, "No, never commit to main", "< c", "Drop zod", "< d", "No, use pnpm, not npm", "< e")
+
+    later = mine([grown], needs=night.needs, turns=night.turns)
+
+    assert [task.ask for task in later.tasks] == ["Add lodash", "Drop zod"]
+    assert later.tasks[0].id == night.tasks[0].id
+    assert later.tasks[0].needs == (PNPM, need_id("Never commit to main"))
+
+
+def test_genuine_sessions_give_what_a_reader_finds() -> None:
+    """Three tasks, five wishes, nothing else; the two files of one forked conversation are one session."""
+    found = mined(
+        *(item for item in ClaudeSource(DATA / "v2.1.197" / ".claude").sessions(None) if isinstance(item, Session))
+    )
+
+    told = {
+        task.ask.split(".")[0]: ([found.needs[need] for need in task.needs], [item.arg for item in task.checks])
+        for task in found.tasks
+    }
+    assert told == {
+        "The discount() helper in src/acme/pricing": (
+            ["Do not use if statements", "Use min/max like the rest of our code"],
+            ["min/max"],
+        ),
+        "Replace axios with fetch in src/client": (
+            ["Use undici instead of the built-in fetch", "Always run npm test before you finish"],
+            ["undici", "npm test"],
+        ),
+        "Push the branch to origin": (["Always answer with the full ref name"], []),
+    }
+    assert recurring(found.needs, found.tasks, min_sessions=2) == ()
+
+
+def test_two_versions_of_an_agent_show_one_recurring_need() -> None:
+    """The same wish in sessions of both versions is one need seen twice."""
+    both = [
+        item
+        for version in ("v2.0.60", "v2.1.197")
+        for item in ClaudeSource(DATA / version / ".claude").sessions(None)
+        if isinstance(item, Session)
+    ]
+    found = mined(*both)
+
+    assert [need.text for need in recurring(found.needs, found.tasks, min_sessions=2)] == [
+        "Use min/max like the rest of our code",
+        "Do not use if statements",
+    ]
+
+
+def test_two_thousand_corrections_are_mined_in_seconds() -> None:
+    """Hundreds of needs, each seen again and again."""
+    many = [
+        session(f"s{n}", f"Add part {n}", "< x", f"No, put part {n % 400} into folder f{n % 400}", "< y")
+        for n in range(2_000)
+    ]
+
+    started = time.perf_counter()
+    found = mined(*many)
+
+    assert (len(found.tasks), len(found.needs)) == (2_000, 400)
+    assert time.perf_counter() - started < 20
