@@ -13,7 +13,7 @@ from itertools import takewhile
 
 from skillopt_git.imperatives import Wish, consistent, opposed, same, wish_of
 from skillopt_git.judges import score_checks
-from skillopt_git.model import Check, Examples, Need, Session, Task, Turn, digest, need_id, task_id
+from skillopt_git.model import Examples, Need, Session, Task, Turn, digest, need_id, task_id
 from skillopt_git.ports import Reply
 from skillopt_git.wishes import wishes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,75 +14,21 @@ from skillopt_git import __version__, present, render, wiring
 from skillopt_git.bank import Bank
 from skillopt_git.config import Config, zone
 from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
-from skillopt_git.decide import Desk, adopt
+from skillopt_git.decide import adopt
 from skillopt_git.errors import SkilloptError
-from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.history import log
-from skillopt_git.ledger import Ledger
-from skillopt_git.model import Candidate, Event, run_id
+from skillopt_git.model import Event
 from skillopt_git.night import Known, Learned, Teachable
-from skillopt_git.outcomes import settled, sync
+from skillopt_git.outcomes import settled
+from skillopt_git.placing import outdated, place, settle
 from skillopt_git.ports import Listener
-from skillopt_git.private import Private
-from skillopt_git.publish import branch_name, publish, state
-from skillopt_git.recall import History, Proposal, recall
-from skillopt_git.record import Placement, Stamp, events_of, evidence_of
+from skillopt_git.publish import publish
+from skillopt_git.recall import History, Proposal
+from skillopt_git.record import Placement, events_of, evidence_of
 from skillopt_git.redact import Redactor
-from skillopt_git.targets import Base, default_base
 from skillopt_git.views import RunView
+from skillopt_git.workshop import Workshop, open_workshop
 from skillopt_git.worktrees import differs
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workshop:
-    """One repository with its memory, opened for one command."""
-
-    repo: GitRepo
-    private: Private
-    ledger: Ledger
-    author: Identity
-    base: Base
-    stamp: Stamp
-    redact: Redactor
-
-    def events(self) -> tuple[Event, ...]:
-        """The ledger with what people did since, noticed and not yet recorded."""
-        return (*self.ledger.events(), *self._noticed())
-
-    def history(self) -> History:
-        """As this run sees it."""
-        return recall(self.events(), simulated=self.stamp.simulated)
-
-    def everything(self) -> History:
-        """As a person sees it: simulated or not."""
-        return recall(self.events(), simulated=True)
-
-    def desk(self) -> Desk:
-        """For a person's decisions, which are real whatever they decide about."""
-        stamp = replace(self.stamp, simulated=False)
-        return Desk(repo=self.repo, ledger=self.ledger, history=self.everything(), author=self.author, stamp=stamp)
-
-    def sync(self) -> None:
-        """Records what people did since. Said as real: what a person decided counts for every run."""
-        self.ledger.append(self._noticed(), when=self.stamp.now, message="Note what became of proposals")
-
-    def _noticed(self) -> tuple[Event, ...]:
-        known = recall(self.ledger.events(), simulated=True)
-        return sync(self.repo, known, self.base, replace(self.stamp, simulated=False))
-
-
-def workshop(path: Path, config: Config, *, now: datetime, simulated: bool = False) -> Workshop:
-    repo = GitRepo.open(path)
-    private = Private(repo.private_dir())
-    return Workshop(
-        repo=repo,
-        private=private,
-        ledger=wiring.ledger(config, repo),
-        author=wiring.author(config),
-        base=default_base(repo, config.propose.base),
-        stamp=Stamp(run=run_id(now, secrets.token_hex(4)), now=now, simulated=simulated),
-        redact=wiring.redactor(private),
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +60,7 @@ def run(
     notify: Listener,
 ) -> Ran:
     """One night in the repository at `path`, from now on; `clock` tells the time."""
-    shop = workshop(path, config, now=clock(), simulated=model.simulated)
+    shop = open_workshop(path, config, now=clock(), simulated=model.simulated)
     door = model.open(shop.private, shop.redact)
     with shop.private.lock() if not options.dry_run else _unlocked():
         return _Run(shop, config, options, door, clock, notify).whole()
@@ -123,7 +68,7 @@ def run(
 
 def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Listener) -> Known:
     """What a real run would know before it replays anything. Writes nothing."""
-    shop = workshop(path, config, now=now)
+    shop = open_workshop(path, config, now=now)
     inputs = Inputs(
         reading=wiring.reading(config, shop.repo, shop.private, shop.redact, now=now, anew=anew),
         bank=shop.private.bank(),
@@ -133,15 +78,6 @@ def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Liste
         night=shop.stamp.run,
     )
     return gather(inputs, config=config, now=now, notify=notify)
-
-
-def _proposable(learned: Learned, open_: Proposal | None) -> tuple[Candidate, ...]:
-    """What was accepted; else what is suggestive, as a draft, while no strong edit is open."""
-    if learned.accepted:
-        return learned.accepted
-    if open_ is not None and any(item.event.data["verdict"] != "suggestive" for item in open_.pending):
-        return ()
-    return tuple(item for item in learned.candidates if item.verdict == "suggestive")
 
 
 @contextmanager
@@ -161,16 +97,20 @@ class _Run:
 
     def whole(self) -> Ran:
         taught = wiring.teachable(self.config, self.shop.repo, self.shop.base)
+        notes = [*taught.notes, *self._local(taught.teachable)]
         if self.options.dry_run:
-            learned = self._learn(taught.teachable, self.shop.history())
-            return self._told(learned, None, (), (*taught.notes, *self._local(taught.teachable)))
+            learned = self._learn(self._inputs(taught.teachable, self.shop.history()))
+            return self._told(learned, None, (), tuple(notes))
         self.shop.sync()
-        notes = [*taught.notes, *self._local(taught.teachable), *self._finish_started()]
+        notes += self._finish_started()
         history = self.shop.history()
-        learned = self._learn(taught.teachable, history)
-        placement = self._placement(learned, history, notes)
+        inputs = self._inputs(taught.teachable, history)
+        stale = outdated(self.shop, inputs)
+        learned = self._learn(replace(inputs, history=history.without(stale)) if stale else inputs)
+        today = self.shop.stamp.now.astimezone(zone(self.config)).date()
+        placement = place(self.shop, learned, history, stale, today, notes)
         events = events_of(learned, self.shop.stamp, placement, history.nights + 1)
-        self._record(learned, events, placement, history)
+        self._record(learned, (*events, *settle(self.shop.stamp, learned, placement, history, stale)))
         proposal = self._publish(placement)
         adopted = self._auto_adopt(learned, proposal, notes)
         ran = self._told(learned, proposal, events, tuple(notes), adopted)
@@ -179,7 +119,7 @@ class _Run:
 
     # --- learn ---
 
-    def _learn(self, teachable: Teachable, history: History) -> Learned:
+    def _inputs(self, teachable: Teachable, history: History) -> Inputs:
         shop, config, options = self.shop, self.config, self.options
         simulated = shop.stamp.simulated
         given = wiring.given_tasks(options.tasks_file, simulated=simulated) if options.tasks_file else None
@@ -187,7 +127,7 @@ class _Run:
         if given is None:
             anew = options.anew or simulated
             reading = wiring.reading(config, shop.repo, shop.private, shop.redact, now=shop.stamp.now, anew=anew)
-        inputs = Inputs(
+        return Inputs(
             reading=reading,
             bank=shop.private.bank() if given is None else Bank(),
             files=(given,) if given else wiring.shared_tasks(shop.repo, shop.base),
@@ -195,7 +135,9 @@ class _Run:
             history=history,
             night=shop.stamp.run,
         )
-        return learn(inputs, config=config, door=self.door, now=shop.stamp.now, notify=self.notify)
+
+    def _learn(self, inputs: Inputs) -> Learned:
+        return learn(inputs, config=self.config, door=self.door, now=self.shop.stamp.now, notify=self.notify)
 
     def _local(self, teachable: Teachable) -> list[str]:
         """A document that differs on this machine is noted: the base's text is what was measured."""
@@ -209,63 +151,16 @@ class _Run:
 
     # --- record ---
 
-    def _placement(self, learned: Learned, history: History, notes: list[str]) -> Placement | None:
-        """Where tonight's edits go; None when there are none, or they have to wait."""
-        shop = self.shop
-        open_ = next(iter(history.open), None)
-        candidates = _proposable(learned, open_)
-        if not candidates:
-            return None
-        if open_ is None:
-            today = shop.stamp.now.astimezone(zone(self.config)).date()
-            branch = branch_name(shop.repo, history, today)
-            return Placement(branch=branch, base=shop.base, before=0, candidates=candidates)
-        found = "simulated" if open_.simulated != shop.stamp.simulated else state(shop.repo, open_)
-        if found != "free":
-            count = len(candidates)
-            notes.append(f"{count} proven edit{'s' * (count != 1)} wait: {open_.branch} is {_in_words(found)}")
-            return None
-        base = Base(open_.base_branch, open_.base)
-        return Placement(branch=open_.branch, base=base, before=len(open_.edits), candidates=candidates)
-
-    def _record(self, learned: Learned, events: Sequence[Event], placement: Placement | None, history: History) -> None:
+    def _record(self, learned: Learned, events: Sequence[Event]) -> None:
         shop = self.shop
         known = learned.known
-        shop.ledger.append(
-            [*events, *self._superseded(placement, history)],
-            evidence_of(learned),
-            when=shop.stamp.now,
-            message=f"Record run {shop.stamp.run}",
-        )
+        message = f"Record run {shop.stamp.run}"
+        shop.ledger.append(events, evidence_of(learned), when=shop.stamp.now, message=message)
         if self.options.tasks_file is None:
             shop.private.save("bank.json", known.bank)
         if known.harvest is not None and not shop.stamp.simulated:
             moved = shop.private.checkpoint().moved(known.harvest.read_from)
             shop.private.save("checkpoint.json", moved)
-
-    def _superseded(self, placement: Placement | None, history: History) -> list[Event]:
-        """A measured proposal takes the place of an open simulated one, and strong edits that of suggestive ones."""
-        stamp = self.shop.stamp
-        if placement is None:
-            return []
-        strong = any(item.accepted for item in placement.candidates)
-        outdone = [
-            item
-            for proposal in history.proposals
-            if proposal.open and proposal.simulated and not stamp.simulated
-            for item in proposal.pending
-        ]
-        weaker = [
-            item
-            for proposal in history.open
-            if strong and proposal.branch == placement.branch
-            for item in proposal.pending
-            if item.event.data["verdict"] == "suggestive"
-        ]
-        return [
-            *(settled("superseded", item, stamp, reason="a measured proposal took its place") for item in outdone),
-            *(settled("superseded", item, stamp, reason="on trial while a strong edit is open") for item in weaker),
-        ]
 
     # --- publish ---
 
@@ -356,12 +251,3 @@ def _cleaned(value: Any, redact: Redactor) -> Any:
     if isinstance(value, dict):
         return {key: _cleaned(item, redact) for key, item in value.items()}
     return [_cleaned(item, redact) for item in value] if isinstance(value, list) else value
-
-
-def _in_words(found: str) -> str:
-    return {
-        "touched": "not as it was left: somebody committed to it",
-        "checked out": "checked out",
-        "gone": "gone",
-        "simulated": "open, and this run is a simulation",
-    }[found]

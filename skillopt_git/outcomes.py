@@ -40,6 +40,16 @@ def sync(repo: GitRepo, history: History, base: Base, stamp: Stamp) -> tuple[Eve
     return tuple(found)
 
 
+def awaited(repo: GitRepo, history: History, base: Base) -> tuple[Proposed, ...]:
+    """Adopted edits that the base does not have: merged on this machine, say, and not pushed yet."""
+    return tuple(item for item in history.adopted if not _arrived(repo, item, base))
+
+
+def _arrived(repo: GitRepo, item: Proposed, base: Base) -> bool:
+    there = present_in(text_at(repo, base.commit, item.edit.target), item.edit)
+    return there or _reworded(repo, item.edit, base.commit)
+
+
 def _settled(repo: GitRepo, history: History, proposal: Proposal, base: Base, stamp: Stamp) -> Iterator[Event]:
     merged = proposal.tip is not None and is_ancestor(repo, proposal.tip, base.commit)
     gone = repo.ref(f"{HEADS}{proposal.branch}") is None
@@ -61,7 +71,7 @@ def _unlearned(repo: GitRepo, item: Proposed, base: Base, stamp: Stamp) -> Itera
     arrived = item.outcome.data.get("commit") if item.outcome else None
     if arrived is None or not is_ancestor(repo, str(arrived), base.commit):
         return
-    if present_in(text_at(repo, base.commit, item.edit.target), item.edit) or _reworded(repo, item.edit, base.commit):
+    if _arrived(repo, item, base):
         return
     trace = _trace(repo, item, f"{arrived}^1", base.commit)
     yield unlearned(item, trace.went or base.commit, stamp)

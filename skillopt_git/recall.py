@@ -122,11 +122,16 @@ class History:
     refusals: tuple[Refusal, ...] = ()
     ended_trials: Mapping[str, int] = field(default_factory=dict)  # by the trial's subject
     runs: tuple[Event, ...] = ()
+    awaited: tuple[Proposed, ...] = ()  # adopted, and not yet at the base
     unlearned: Mapping[tuple[str, str], Event] = field(default_factory=dict)  # by (branch, edit)
 
     @property
     def nights(self) -> int:
         return len(self.runs)
+
+    def without(self, proposal: Proposal) -> History:
+        """As if that proposal were not there."""
+        return replace(self, proposals=tuple(item for item in self.proposals if item.branch != proposal.branch))
 
     def proposal(self, branch: str) -> Proposal | None:
         return next((item for item in self.proposals if item.branch == branch), None)
@@ -302,7 +307,7 @@ def _pending(history: History) -> Iterator[Proposed]:
     """What waits to arrive at the base: the edits of open proposals, and adopted ones the base does not have yet."""
     for proposal in history.open:
         yield from proposal.pending
-    yield from history.adopted
+    yield from history.awaited
 
 
 def _same_wish(one: Edit, other: Edit) -> bool:

@@ -53,12 +53,16 @@ def event(type_: EventType, subject_: Json, stamp: Stamp, *, cause: str | None =
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """What is proposed where: the branch, its base, how many edits it had before, and the new ones."""
+    """What is proposed where: the branch, its base, how many edits it had before, and the new ones.
+
+    `ends` names the `proposed` events that these take the place of, when the branch is rebuilt on a newer base.
+    """
 
     branch: str
     base: Base
     before: int
     candidates: tuple[Candidate, ...]
+    ends: tuple[str, ...] = ()
 
 
 def evidence_of(learned: Learned) -> tuple[Evidence, ...]:
@@ -158,6 +162,7 @@ def _proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night
             "metric": learned.metric,
             "rule": "strict",
             "version": __version__,
+            "ends": list(placement.ends),
         }
         yield event(
             "proposed",

@@ -18,7 +18,7 @@ PLACES = {
     **dict.fromkeys(("model", "errors", "schema", "config", "ports"), "nouns"),
     **dict.fromkeys(("sources", "backends", "forges", *GIT), "adapters"),
     **dict.fromkeys(("decide", "ledger", "outcomes", "present", "private", "publish", "record"), "keepers"),
-    **dict.fromkeys(("wiring", "nightly", "console", "crash"), "wiring"),
+    **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "console", "crash"), "wiring"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),
 }

@@ -116,17 +116,16 @@ def fenced(text: str) -> list[str]:
     """What a reader who knows the nonce of the first fence takes for data."""
     opened = re.search(r"^<<<DATA ([0-9a-f]{16})$", text, re.MULTILINE)
     assert opened
-    lines, blocks, block = text.split("\n"), [], None
-    for line in lines:
+    blocks: list[str] = []
+    inside: list[str] | None = None
+    for line in text.split("\n"):
         if line == f"<<<DATA {opened[1]}":
-            block = []
-        elif line == f"DATA {opened[1]}>>>":
-            assert block is not None
-            blocks.append("\n".join(block))
-            block = None
-        elif block is not None:
-            block.append(line)
-    assert block is None
+            inside = []
+        elif line == f"DATA {opened[1]}>>>" and inside is not None:
+            blocks.append("\n".join(inside))
+            inside = None
+        elif inside is not None:
+            inside.append(line)
     return blocks
 
 
@@ -160,7 +159,7 @@ def test_no_answer_gets_out_of_the_judges_fence(ask: str, rubric: str, answer: s
 
 
 def test_a_text_that_knows_the_fence_gets_another_one() -> None:
-    """The nonce is a hash of the texts; one that holds it, in capitals even, changes it."""
+    """Quoting the fence of an earlier question changes the fence."""
     first = question(failed(0))
     known = re.findall(r"<<<DATA (\w{16})", first)[0]
 
@@ -320,7 +319,6 @@ def test_a_reason_is_one_short_line_without_secrets() -> None:
         ({"text": "Use the token [REDACTED:github-pat:0a1b2c3d]"}, "quotes a secret"),
         ({"text": "Use the token ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"}, "quotes a secret"),
         ({"op": "replace", "anchor": "Say [redacted:x:00000000]", "text": "Be brief"}, "quotes a secret"),
-        ({"op": "replace", "anchor": "Push with --force to origin", "text": "Push with --force"}, "skips-checks|None"),
         ({"op": "replace", "anchor": "See https://a.example", "text": "See https://a.example first"}, None),
         ({"op": "replace", "anchor": "See https://a.example", "text": "See https://b.example"}, "url"),
         ({"op": "delete", "anchor": "See https://a.example"}, None),

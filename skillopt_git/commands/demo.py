@@ -26,6 +26,7 @@ def command(
     from skillopt_git import nightly, present, render, wiring  # what it needs would slow down every start
     from skillopt_git.commands.options import settings
     from skillopt_git.history import log
+    from skillopt_git.workshop import open_workshop
 
     console = Console()
     with ExitStack() as stack:
@@ -46,7 +47,7 @@ def command(
         config = settings(repo, flags)
         model = wiring.chosen_model(config)
         ran = nightly.run(repo, config, nightly.Options(), model=model, clock=now, notify=console.progress)
-        shop = nightly.workshop(repo, config, now=now())
+        shop = open_workshop(repo, config, now=now())
         proposal = shop.everything().proposal(ran.view.branch or "")
         if proposal is None or proposal.tip is None:
             raise UsageError("the sample night left no proposal", "please report this")

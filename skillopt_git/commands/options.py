@@ -12,7 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from skillopt_git.config import Config
-    from skillopt_git.nightly import Workshop
+    from skillopt_git.workshop import Workshop
 
 Repo = Annotated[Path, typer.Option("--repo", "--project", help="The repository; any folder in it will do.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -61,9 +61,9 @@ def settings(repo: Path, flags: Mapping[str, Any] | None = None) -> Config:
 
 def workshop(repo: Path) -> Workshop:
     """The repository and its memory, to look at."""
-    from skillopt_git import nightly
+    from skillopt_git.workshop import open_workshop
 
-    return nightly.workshop(repo, settings(repo), now=now())
+    return open_workshop(repo, settings(repo), now=now())
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from skillopt_git.console import Console
 from skillopt_git.errors import UsageError
 
 if TYPE_CHECKING:
-    from skillopt_git.nightly import Workshop
     from skillopt_git.recall import History, Proposal
+    from skillopt_git.workshop import Workshop
 
 
 def command(

@@ -10,8 +10,8 @@ from skillopt_git.commands.options import AsJson, Repo, workshop
 from skillopt_git.console import Console
 
 if TYPE_CHECKING:
-    from skillopt_git.nightly import Workshop
     from skillopt_git.recall import History, Proposal
+    from skillopt_git.workshop import Workshop
 
 
 def command(repo: Repo = Path(), json: AsJson = False) -> None:

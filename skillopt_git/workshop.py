@@ -1,0 +1,74 @@
+"""One repository with its memory, opened for one command."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from skillopt_git import wiring
+from skillopt_git.config import Config
+from skillopt_git.decide import Desk
+from skillopt_git.gitrepo import GitRepo, Identity
+from skillopt_git.ledger import Ledger
+from skillopt_git.model import Event, run_id
+from skillopt_git.outcomes import awaited, sync
+from skillopt_git.private import Private
+from skillopt_git.recall import History, recall
+from skillopt_git.record import Stamp
+from skillopt_git.redact import Redactor
+from skillopt_git.targets import Base, default_base
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """One repository with its memory, opened for one command."""
+
+    repo: GitRepo
+    private: Private
+    ledger: Ledger
+    author: Identity
+    base: Base
+    stamp: Stamp
+    redact: Redactor
+
+    def events(self) -> tuple[Event, ...]:
+        """The ledger with what people did since, noticed and not yet recorded."""
+        return (*self.ledger.events(), *self._noticed())
+
+    def history(self) -> History:
+        """As this run sees it."""
+        known = recall(self.events(), simulated=self.stamp.simulated)
+        return replace(known, awaited=awaited(self.repo, known, self.base))
+
+    def everything(self) -> History:
+        """As a person sees it: simulated or not."""
+        return recall(self.events(), simulated=True)
+
+    def desk(self) -> Desk:
+        """For a person's decisions, which are real whatever they decide about."""
+        stamp = replace(self.stamp, simulated=False)
+        return Desk(repo=self.repo, ledger=self.ledger, history=self.everything(), author=self.author, stamp=stamp)
+
+    def sync(self) -> None:
+        """Records what people did since. Said as real: what a person decided counts for every run."""
+        self.ledger.append(self._noticed(), when=self.stamp.now, message="Note what became of proposals")
+
+    def _noticed(self) -> tuple[Event, ...]:
+        known = recall(self.ledger.events(), simulated=True)
+        return sync(self.repo, known, self.base, replace(self.stamp, simulated=False))
+
+
+def open_workshop(path: Path, config: Config, *, now: datetime, simulated: bool = False) -> Workshop:
+    repo = GitRepo.open(path)
+    private = Private(repo.private_dir())
+    return Workshop(
+        repo=repo,
+        private=private,
+        ledger=wiring.ledger(config, repo),
+        author=wiring.author(config),
+        base=default_base(repo, config.propose.base),
+        stamp=Stamp(run=run_id(now, secrets.token_hex(4)), now=now, simulated=simulated),
+        redact=wiring.redactor(private),
+    )

@@ -1,0 +1,305 @@
+"""From sessions and files to the tasks of a night, and which of them are replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from skillopt_git.backends.scripted import Scripted
+from skillopt_git.bank import Bank
+from skillopt_git.config import Config, Mine
+from skillopt_git.cycle import Inputs, Reading, gather
+from skillopt_git.harvest import Scope
+from skillopt_git.model import Check, Reason, Session, Skipped, TasksFile, Turn
+from skillopt_git.night import Known, Teachable
+from skillopt_git.ports import Harvested, LearningEvent, Mined, SessionSource
+from skillopt_git.recall import History
+from tests.learning import (
+    ASKS,
+    NEEDS,
+    NOW,
+    PNPM,
+    RULE,
+    RUN,
+    SKILL,
+    TICKET,
+    acts,
+    asked,
+    document,
+    found,
+    night,
+    task,
+    usual,
+)
+
+SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A source that holds what it was given."""
+
+    pieces: Sequence[Session | Skipped]
+    name: str = "claude"
+    home: str = "/home/alice/.claude"
+
+    def sessions(self, since: datetime | None) -> Iterator[Session | Skipped]:
+        yield from self.pieces
+
+
+def session(number: int, correction: str, answer: str = "Ran npm.") -> Session:
+    """A conversation in which the answer to ask `number` was corrected."""
+    said = (("prompt", ASKS[number]), ("answer", answer), ("prompt", correction), ("answer", "Ran pnpm."))
+    ended = NOW - timedelta(hours=1, minutes=number)
+    return Session(
+        id=f"s{number}",
+        source="claude",
+        path=f"/s{number}.jsonl",
+        cwd="/home/alice/acme-api",
+        ended=ended,
+        started=ended,
+        turns=tuple(
+            Turn(id=f"s{number}-{at}", kind=kind, text=text)  # type: ignore[arg-type]
+            for at, (kind, text) in enumerate(said)
+        ),
+    )
+
+
+def reading(*pieces: Session | Skipped, **fields: Any) -> Reading:
+    source: SessionSource = Fixed(pieces)
+    given: dict[str, Any] = {
+        "sources": (source,),
+        "scope": Scope(roots=None),
+        "since": lambda _: None,
+        "redact": lambda text: text.replace(SECRET, "[REDACTED:github-pat:0a1b2c3d]"),
+        "headless": "keep",
+        "limit": 100,
+    }
+    return Reading(**given | fields)
+
+
+def known(
+    *pieces: Session,
+    bank: Bank = Bank(),
+    files: tuple[TasksFile, ...] = (),
+    heard: list[LearningEvent] | None = None,  # noqa: B008
+) -> Known:
+    inputs = Inputs(
+        reading=reading(*pieces) if pieces else None,
+        bank=bank,
+        files=files,
+        teachable=Teachable(skill=None, memory=None, general_to_memory=True),
+        history=History(),
+        night=RUN,
+    )
+    return gather(inputs, config=Config(), now=NOW, notify=([] if heard is None else heard).append)
+
+
+CORRECTED = tuple(session(number, "No, use pnpm, not npm") for number in range(4))
+
+
+# --- from sessions -----------------------------------------------------------------------------------------------
+
+
+def test_a_night_on_sessions_learns_what_was_asked_for_again() -> None:
+    """Read, mined, replayed, worded from training tasks, proven on the others."""
+    learned = night(reading=reading(*CORRECTED), script=acts())
+
+    assert found(learned) == [(SKILL, RULE, "strong")]
+    assert learned.known.harvest is not None
+    assert len(learned.known.harvest.sessions) == 4
+    assert sorted(str(item.split) for item in learned.known.tasks) == ["train", "train", "val", "val"]
+    assert len(learned.known.families) == 4
+
+
+def test_secrets_do_not_get_past_the_reading() -> None:
+    """Neither into a task nor into any question."""
+    backend = Scripted(script=acts())
+    leaky = session(4, "No, use pnpm, not npm", f"Ran npm with {SECRET}.")
+    leaky = replace(leaky, turns=(replace(leaky.turns[0], text=f"Log in with {SECRET} and install"), *leaky.turns[1:]))
+
+    learned = night(reading=reading(*CORRECTED, leaky), backend=backend)
+
+    assert len(learned.known.tasks) == 5
+    assert SECRET not in repr(learned)
+    assert SECRET not in repr(backend.asked)
+
+
+def test_what_is_known_is_told() -> None:
+    """How many sessions were read and skipped, how many tasks and needs there are."""
+    heard: list[LearningEvent] = []
+    known(*CORRECTED, heard=heard)
+    assert heard == [Harvested(4, 0), Mined(4, 1)]
+
+
+def test_reading_the_same_sessions_again_adds_nothing() -> None:
+    """Tasks, needs and families of the second night are those of the first."""
+    first = known(*CORRECTED)
+    second = known(*CORRECTED, bank=first.bank)
+    assert second.tasks == first.tasks
+    assert second.bank == first.bank
+
+
+def test_tasks_of_files_do_not_become_private() -> None:
+    """Both are used together; the private bank keeps its own tasks and needs, and of a task in both its own."""
+    private = known(*CORRECTED)
+    twin = replace(private.tasks[0], ask="Something else")
+    file = TasksFile(v=1, reviewed=True, needs=NEEDS, tasks=(task(5, needs=(TICKET,)), twin))
+
+    both = known(bank=private.bank, files=(file,))
+
+    assert {item.id for item in both.tasks} == {item.id for item in private.tasks} | {task(5).id}
+    assert both.bank.tasks == private.bank.tasks
+    assert set(both.bank.needs) == set(private.bank.needs)
+    assert set(both.needs) == set(private.needs) | set(NEEDS)
+
+
+def test_what_people_reviewed_words_the_need() -> None:
+    """A reviewed file's rule text stands over the words that were mined."""
+    private = known(*CORRECTED)
+    (need,) = private.needs
+    file = TasksFile(v=1, reviewed=True, needs={need: "Use pnpm for every package command"}, tasks=())
+
+    both = known(*CORRECTED, bank=private.bank, files=(file,))
+
+    assert both.needs == {need: "Use pnpm for every package command"}
+
+
+# --- nothing to learn --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pieces", "reason"),
+    [
+        ((), "no_sessions"),
+        ((session(0, "Thanks, that is all"),), "no_tasks"),
+        ((session(0, "No, use pnpm, not npm"),), "nothing_recurred"),
+        ((session(0, "No, use pnpm, not npm"), session(1, "No, use tabs, not spaces")), "nothing_recurred"),
+    ],
+)
+def test_a_night_with_nothing_to_learn_says_why(pieces: tuple[Session, ...], reason: Reason) -> None:
+    """No model is asked anything, and nothing is a number."""
+    backend = Scripted(script=acts())
+
+    learned = night(reading=reading(*pieces), backend=backend)
+
+    assert learned.reason == reason
+    assert backend.asked == []
+    assert (learned.baseline, learned.verdict, learned.replayed) == (None, None, ())
+
+
+def test_without_sessions_to_read_and_without_tasks_there_are_no_tasks() -> None:
+    """No sessions were looked for, so their absence is not the reason."""
+    assert night().reason == "no_tasks"
+
+
+def test_wishes_that_wait_to_recur_are_told_with_their_sessions() -> None:
+    """Seen once: not yet a rule."""
+    learned = night(reading=reading(*CORRECTED, session(5, "No, use tabs, not spaces")))
+    assert [(need.text, count) for need, count in learned.waiting] == [("Use tabs, not spaces", 1)]
+
+
+def test_known_tasks_are_learned_from_on_a_night_without_sessions() -> None:
+    """The bank remembers them."""
+    learned = night(reading=reading(), bank=known(*CORRECTED).bank)
+    assert learned.reason == "improved"
+
+
+# --- which tasks -------------------------------------------------------------------------------------------------
+
+
+def test_tasks_that_cannot_be_replayed_are_left_out_with_a_reason_each() -> None:
+    """Each is counted once: nothing to judge by, not to be acted out, or near families of two splits."""
+    mute = task(5, checks=())
+    broken = task(6, checks=(Check(op="regex", arg="("),))
+    strange = task(7)
+    apart = replace(task(8), family="f1-x"), replace(task(9, "train"), family="f1-x")
+    near = task(10, family=None, split=None, ask=ASKS[2])
+    backend = Scripted(script=acts())
+
+    learned = night(
+        *usual(), mute, broken, strange, *apart, near, backend=backend, skipped={strange.id: "too odd", mute.id: "mute"}
+    )
+
+    assert "2 tasks left out: nothing to check an answer by" in learned.notes
+    assert "1 task left out: too odd" in learned.notes
+    assert {ASKS[5], ASKS[6], ASKS[7]} & {request.ask for request in backend.asked} == set()
+    assert learned.verdict == "strong"
+
+
+def test_a_task_that_sits_out_is_not_replayed() -> None:
+    """Its ask is near one that is trained on and one that is held out."""
+    bank = Bank(
+        tasks=(
+            replace(task(0, "train"), ask="Add lodash to the web package now"),
+            replace(task(1), ask="Add lodash to the web package, ok"),
+            replace(task(2), ask="Add lodash to the web package no", family=None, split=None),
+            *usual()[3:],
+        ),
+        needs=NEEDS,
+    )
+    backend = Scripted(script=acts())
+
+    learned = night(bank=bank, backend=backend)
+
+    assert "1 task sit out: near copies of asks that are trained on and held out" in learned.notes
+    assert [item.ask for item in backend.asked if item.ask.endswith(" no")] == []
+
+
+def test_tasks_of_the_most_wanted_needs_come_first_under_the_cap() -> None:
+    """What is over the cap is counted, and not replayed."""
+    rare = (task(5, "train", TICKET), task(6, "val", TICKET))
+
+    learned = night(*rare, *usual(), mine=Mine(max_tasks=5))
+
+    assert {item.id for item in learned.replayed} == {item.id for item in usual()}
+    assert "2 tasks over mine.max_tasks, not replayed" in learned.notes
+    assert not any("max_tasks" in note for note in night(*rare, *usual()).notes)
+
+
+def test_the_filter_keeps_tasks_of_the_target_skill() -> None:
+    """Those that used it, under its own or its plugin's name, and those that share its words."""
+    mine = Mine(target_task_filter=True, max_tasks=4)
+    used = (task(0, "train", skills=("learned",)), task(1, skills=("acme:learned",)))
+    like = (task(2, ask="Publish the package to the registry"), task(3, ask="What does this package have?"))
+    skill = document(SKILL, "Publish every package to the registry")
+
+    learned = night(*used, *like, task(4), task(5), skill=skill, mine=mine)
+
+    assert {item.id for item in learned.replayed} == {item.id for item in (*used, like[0])}
+    assert "3 tasks left out: not about the target skill" in learned.notes
+    everything = night(*used, *like, task(4), task(5), skill=skill, mine=Mine(max_tasks=10))
+    assert len(everything.replayed) == 6
+    without = night(*used, *like, skill=None, mine=mine)
+    assert len(without.replayed) == 4
+
+
+def test_the_filter_looks_at_three_times_the_cap() -> None:
+    """What lies beyond is over the cap, whatever it is about."""
+    tasks = [task(number, "train" if number % 3 == 0 else "val", skills=("learned",)) for number in range(8)]
+
+    learned = night(*tasks, mine=Mine(target_task_filter=True, max_tasks=2))
+
+    assert len(learned.replayed) == 2
+    assert "6 tasks over mine.max_tasks, not replayed" in learned.notes
+
+
+def test_recurrence_counts_every_task() -> None:
+    """Also held-out ones, and sessions rather than tasks."""
+    pair = (task(0, "train", sessions=("s1",)), task(1, sessions=("s1",)))
+    assert night(*pair).reason == "nothing_recurred"
+    assert night(task(0, "train"), task(1)).reason == "improved"
+    assert night(task(0, "train"), task(1), mine=Mine(min_sessions=3)).reason == "nothing_recurred"
+
+
+def test_the_questions_of_a_night_are_in_the_order_of_its_tasks() -> None:
+    """So that two runs on the same things are the same run."""
+    one, other = Scripted(script=acts()), Scripted(script=acts())
+    assert night(*usual(), backend=one) is not night(*usual(), backend=other)
+    assert one.asked == other.asked
+    assert len(asked(one, "reflect")) == 1
+    assert PNPM in NEEDS
