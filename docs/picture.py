@@ -34,7 +34,7 @@ def main() -> None:
         page = Path(folder, "page.html")
         title = record["title"]
         page.write_text(f"<meta charset=utf-8><style>{STYLE}</style><h1>{title}</h1>{body}", encoding="utf-8")
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--hide-scrollbars"]
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
         size = ["--window-size=960,1030", f"--user-data-dir={folder}/profile", f"--screenshot={PICTURE}"]
         subprocess.run([browser, *options, *size, page.as_uri()], check=True, capture_output=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from hashlib import blake2b
 
 from rapidfuzz import fuzz
@@ -15,12 +16,18 @@ _GRAM = 3
 
 def similarity(a: str, b: str) -> float:
     """0 for nothing in common to 1 for the same letters in the same order."""
-    return fuzz.ratio(fold_unmarked(a), fold_unmarked(b)) / 100
+    return fuzz.ratio(_folded(a), _folded(b)) / 100
 
 
 def token_similarity(a: str, b: str) -> float:
     """As `similarity`, whatever the order of the words."""
-    return fuzz.token_sort_ratio(fold_unmarked(a), fold_unmarked(b)) / 100
+    return fuzz.token_sort_ratio(_folded(a), _folded(b)) / 100
+
+
+@lru_cache(maxsize=1 << 14)
+def _folded(text: str) -> str:
+    """Folding costs more than comparing, and each text meets all others."""
+    return fold_unmarked(text)
 
 
 def simhash(text: str) -> int:

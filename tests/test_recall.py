@@ -129,7 +129,7 @@ def test_of_two_outcomes_the_merge_stands() -> None:
     start = [proposed(), published()]
 
     for other in ("rejected", "superseded", "expired"):
-        history = seen(*start, outcome(other, cause="z"), outcome("adopted", cause="c"))  # type: ignore[arg-type]
+        history = seen(*start, outcome(other, cause="z"), outcome("adopted", cause="c"))
         assert [item.edit.id for item in history.adopted] == [EDIT.id]
 
 
@@ -246,8 +246,16 @@ def test_what_is_proposed_or_adopted_is_not_proposed_again() -> None:
     assert "already proposed on" in str(why(seen(*open_), replace(EDIT, text="Lint first", target=MEMORY)))
     assert "already proposed on" in str(why(seen(*open_), Edit(op="add", target=MEMORY, text=f"{RULE}!")))
     assert why(seen(*open_), OTHER) is None
-    assert "already adopted from" in str(why(seen(*open_, outcome("adopted"))))
+    assert why(seen(*open_).without(only(seen(*open_)))) is None
     assert why(seen(*open_, outcome("expired"))) is None
+
+
+def test_an_adopted_rule_is_awaited_until_the_base_has_it() -> None:
+    """Once it is there it may be improved on, when its need goes unmet all the same."""
+    history = seen(proposed(), published(), outcome("adopted"))
+
+    assert why(history) is None
+    assert "already adopted from" in str(why(replace(history, awaited=history.adopted)))
 
 
 # --- gate results ------------------------------------------------------------------------------------------------
