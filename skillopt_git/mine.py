@@ -135,7 +135,7 @@ def corrections(session: Session) -> Iterator[Correction]:
         if turn.kind == "answer":
             about, answered = asked, turn.text
             continue
-        found = wishes(turn.text) if turn.kind == "prompt" and (about or asks) else ()
+        found = wishes(turn.text, answered) if turn.kind == "prompt" and (about or asks) else ()
         if not found:
             asked, about = (turn, None if turn.kind == "prompt" else about)
             asks += [turn.text] if turn.kind == "prompt" else []

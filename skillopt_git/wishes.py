@@ -6,11 +6,14 @@ The cues are English. A sentence that shows none of them is no wish: better to m
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from skillopt_git.clauses import Clause, clauses, trimmed
 from skillopt_git.imperatives import BARE_PAIR, BARE_SWAP, PAIR, Wish, completes, name, read, same, wish_of
 from skillopt_git.imperatives import RULE_LIMIT as RULE_LIMIT
-from skillopt_git.model import fold
+from skillopt_git.judges import check
+from skillopt_git.model import Check, fold
+from skillopt_git.ports import Reply
 
 # --- words -------------------------------------------------------------------------------------------------------
 
@@ -85,11 +88,12 @@ def everywhere(rule: str) -> bool:
     return bool(_ALWAYS_NEVER.match(rule))
 
 
-def wishes(prompt: str) -> tuple[Wish, ...]:
-    """The wishes in one typed prompt, in order, each once."""
+def wishes(prompt: str, answer: str = "") -> tuple[Wish, ...]:
+    """The wishes in one typed prompt, in order, each once. `answer` is what the prompt answers to."""
     found: list[Wish] = []
     for clause in clauses(prompt):
-        wish = _meant(clause, found[-1] if found else None)
+        refused = clause.refused or _turns_down(clause.text, answer)
+        wish = _meant(replace(clause, refused=refused), found[-1] if found else None)
         if wish is None:
             continue
         if found and completes(found[-1], wish):
@@ -99,6 +103,13 @@ def wishes(prompt: str) -> tuple[Wish, ...]:
         elif not any(same(wish, other) for other in found):
             found.append(wish)
     return tuple(wish for wish in found if len(wish.text) <= RULE_LIMIT)
+
+
+def _turns_down(text: str, answer: str) -> bool:
+    """ "use X instead of Y" is a plain ask, unless Y is what the answer just did."""
+    contrast = next((found for word in re.finditer(r"\b\w", text) if (found := PAIR.match(text[word.start() :]))), None)
+    avoid = name(contrast["avoid"]) if contrast else None
+    return avoid is not None and check(Check(op="contains", arg=avoid), Reply(text=answer))
 
 
 def _meant(clause: Clause, before: Wish | None) -> Wish | None:

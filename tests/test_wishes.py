@@ -235,3 +235,18 @@ def test_any_text_gives_short_rules_of_one_line(typed: str) -> None:
         assert len(wish.text.split()) >= 2
         assert wish.text == " ".join(wish.text.split())
         assert wish_of(wish.text) == wish
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "rule"),
+    [
+        ("Please use pnpm instead of npm", "Ran `npm install lodash`.", "Use pnpm instead of npm"),
+        ("use pnpm rather than npm here", "Ran npm install.", "Use pnpm rather than npm"),
+        ("Please use pnpm instead of npm", "Ran `yarn add lodash`.", None),
+        ("Please use pnpm instead of npm", "Ran `pnpm add lodash`.", None),
+        ("Now use fetch instead of axios in src/client.js", "The tests pass.", None),
+    ],
+)
+def test_a_contrast_corrects_what_the_answer_just_did(said: str, answer: str, rule: str | None) -> None:
+    """ "use X instead of Y" is a correction when the answer used Y, and a plain ask otherwise."""
+    assert [wish.text for wish in wishes(said, answer)] == ([rule] if rule else [])
