@@ -90,7 +90,7 @@ def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener) -
     admitted = admit(every, families=inputs.history.families, mine=config.mine)
     own = tuple(task for task in admitted.bank.tasks if task.id in mine_ids)
     used = {need for task in own for need in task.needs}
-    needs = {**admitted.bank.needs, **_reviewed(inputs)}
+    needs = dict(admitted.bank.needs)
     notify(Mined(len(admitted.bank.tasks), len(needs)))
     return Known(
         harvest=read,
@@ -103,11 +103,7 @@ def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener) -
 
 def _needs(inputs: Inputs) -> dict[str, str]:
     """Every known need. What people reviewed words it before what was mined."""
-    return {**inputs.bank.needs, **_reviewed(inputs)}
-
-
-def _reviewed(inputs: Inputs) -> dict[str, str]:
-    return {need: text for file in inputs.files for need, text in file.needs.items()}
+    return {**inputs.bank.needs, **{need: text for file in inputs.files for need, text in file.needs.items()}}
 
 
 def _read(reading: Reading | None, now: datetime, notify: Listener) -> Harvest | None:
@@ -157,7 +153,7 @@ def _hindrance(task: Task, models: Models) -> str | None:
         return "left out: nothing to check an answer by"
     if task.id in models.skipped:
         return f"left out: {models.skipped[task.id]}"
-    return None if task.split else "sit out: near copies of asks that are trained on and held out"
+    return None if task.split else "left out: near asks that are trained on and others that are held out"
 
 
 def _counted(count: int, what: str) -> str:

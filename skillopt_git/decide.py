@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from skillopt_git import edits
 from skillopt_git.errors import GitError, UsageError
-from skillopt_git.gitrepo import GitRepo, Identity
+from skillopt_git.gitrepo import Entry, GitRepo, Identity
 from skillopt_git.history import is_ancestor, merge_tree, show
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Edit, Event
-from skillopt_git.outcomes import nearest, present_in, settled, sync, text_at, unlearned
-from skillopt_git.publish import HEADS, publish, state
+from skillopt_git.outcomes import nearest, present_in, settled, sync, unlearned
+from skillopt_git.present import base_of
+from skillopt_git.publish import HEADS, publish, remote_branches, state
 from skillopt_git.recall import History, Negative, Proposal, Proposed
 from skillopt_git.record import Stamp, event
 from skillopt_git.redact import refuse_secrets
@@ -20,6 +21,7 @@ from skillopt_git.targets import Base, document_entry
 from skillopt_git.worktrees import checked_out, fast_forward
 
 REJECTED = "refs/skillopt/rejected/"
+UNLEARNS = "SkillOpt-Unlearns"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +60,11 @@ def the_proposal(history: History, branch: str | None) -> Proposal:
     open_ = [item for item in history.proposals if item.open]
     names = ", ".join(item.branch for item in open_)
     if branch is not None:
+        name = branch.removeprefix(HEADS)
         for item in open_:
-            if item.branch == branch.removeprefix(HEADS):
+            if item.branch == name:
                 return item
-        settled_ = history.proposal(branch)
-        what = "has been decided already" if settled_ else "is no proposal"
+        what = "has been decided already" if history.proposal(name) else "is no proposal"
         raise UsageError(f"{branch} {what}", f"open: {names}" if names else "there is no open proposal")
     if len(open_) != 1:
         raise UsageError(
@@ -74,11 +76,38 @@ def the_proposal(history: History, branch: str | None) -> Proposal:
 
 def one_of(items: Sequence[Proposed], name: str) -> Proposed:
     """The edit with this edit or rule id, or with an unmistakable beginning of one."""
-    found = [item for item in items if item.edit.id.startswith(name) or item.edit.rule.startswith(name)]
+    each = {item.edit.id: item for item in items}  # one that was learned twice, on two branches, is one edit
+    found = [item for item in each.values() if item.edit.id.startswith(name) or item.edit.rule.startswith(name)]
     if len(found) == 1 and len(name) > len("e1-"):
         return found[0]
-    known = ", ".join(f"{item.edit.id} ({item.edit.sentence})" for item in items) or "none"
+    known = ", ".join(f"{item.edit.id} ({item.edit.sentence})" for item in each.values()) or "none"
     raise UsageError(f"'{name}' names {'several edits' if found else 'no edit'} here", f"known: {known}")
+
+
+def _branch_tip(repo: GitRepo, branch: str) -> str:
+    tip = repo.ref(f"{HEADS}{branch}")
+    if tip is not None:
+        return tip
+    if branch in remote_branches(repo):
+        raise UsageError(
+            f"{branch} is not in this clone", f"fetch it first: `git branch {branch} --track REMOTE/{branch}`"
+        )
+    raise UsageError(f"the branch {branch} is gone", "the next `skillopt-git run` notes it as expired")
+
+
+def _base_tip(repo: GitRepo, branch: str) -> str:
+    tip = repo.ref(f"{HEADS}{branch}")
+    if tip is None:
+        raise UsageError(
+            f"there is no local branch {branch}", f"make it first, say with `git branch {branch} origin/{branch}`"
+        )
+    return tip
+
+
+def _document(repo: GitRepo, commit: str, path: str) -> tuple[Entry | None, str]:
+    """The file behind `path` and its text; what cannot be taught is an error."""
+    entry = document_entry(repo, commit, path)
+    return entry, "" if entry is None else edits.decode(repo.blob(entry.sha))
 
 
 # --- adopt -------------------------------------------------------------------------------------------------------
@@ -91,16 +120,16 @@ def adopt(desk: Desk, proposal: Proposal) -> Done:
     that would overwrite local changes.
     """
     repo = desk.repo
-    tip = repo.ref(f"{HEADS}{proposal.branch}")
-    if tip is None:
-        raise UsageError(f"the branch {proposal.branch} is gone", "`skillopt-git run` would note it as expired")
-    merge = _merge(desk, proposal.base_branch, tip, _merge_message(proposal), proposal)
+    tip, ours = _branch_tip(repo, proposal.branch), _base_tip(repo, proposal.base_branch)
+    merged = is_ancestor(repo, tip, ours)
+    merge = ours if merged else _merge(desk, proposal.base_branch, tip, _merge_message(proposal), proposal)
     desk.append(sync(repo, desk.history, Base(proposal.base_branch, merge), desk.stamp), f"Adopt {proposal.branch}")
+    undo = f"`git revert -m 1 {merge[:12]}` unlearns all of it, `skillopt-git revert EDIT` one rule."
     return Done(
         edits=tuple(item.edit for item in proposal.pending),
         branch=proposal.base_branch,
         commit=merge,
-        said=(f"`git revert -m 1 {merge[:12]}` unlearns the whole night.",),
+        said=(f"{proposal.branch} had been merged already; that is noted now." if merged else undo,),
     )
 
 
@@ -110,20 +139,16 @@ def _merge_message(proposal: Proposal) -> str:
 
 
 def _merge(desk: Desk, base_branch: str, tip: str, message: str, proposal: Proposal | None) -> str:
-    """A merge commit of `tip` on the local branch; the commit already there when it has `tip`."""
+    """A merge commit of `tip` on the local branch, wherever that is checked out."""
     repo = desk.repo
     ref = f"{HEADS}{base_branch}"
-    ours = repo.ref(ref)
-    if ours is None:
-        raise UsageError(f"there is no local branch {base_branch}", f"make it first: `git branch {base_branch}`")
-    if is_ancestor(repo, tip, ours):
-        return ours
+    ours = _base_tip(repo, base_branch)
     tree, conflicts = merge_tree(repo, ours, tip)
     if conflicts:
         tree = _reapplied(desk, ours, tip, conflicts, proposal)
     merge = repo.commit_tree(tree, [ours, tip], message, desk.person, desk.stamp.now)
     worktree = checked_out(repo, ref)
-    if worktree is not None and repo.root is not None:
+    if worktree is not None:
         fast_forward(worktree, merge)
     else:
         repo.update_ref(ref, merge, ours, f"skillopt-git: merge into {base_branch}")
@@ -131,26 +156,36 @@ def _merge(desk: Desk, base_branch: str, tip: str, message: str, proposal: Propo
 
 
 def _reapplied(desk: Desk, ours: str, tip: str, conflicts: Sequence[str], proposal: Proposal | None) -> str:
-    """The merged tree when the only conflict is inside learned blocks: our text with the edits applied by content."""
-    items = proposal.pending if proposal else ()
-    targets = {item.edit.target for item in items}
-    if proposal is None or proposal.tip != tip or not set(conflicts) <= targets:
-        raise GitError(
-            f"the merge has conflicts in {', '.join(conflicts)}", "merge by hand with `git merge`; it will be noticed"
-        )
+    """The merged tree when the only conflict is inside learned blocks: the edits are applied anew, by content.
+
+    They go onto our side merged with what the proposal stands on, so that nothing of either is lost.
+    """
     repo = desk.repo
+    base = base_of(proposal) if proposal is not None and proposal.tip == tip else tip
+    whole, still = merge_tree(repo, ours, base)
+    if proposal is None or still:
+        raise GitError(
+            f"the merge has conflicts in {', '.join(still or conflicts)}",
+            "merge by hand with `git merge`; it will be noticed",
+        )
+    start = repo.commit_tree(whole, [ours], "merge", desk.author, desk.stamp.now)
     changes: dict[str, tuple[str, str] | None] = {}
-    for path in sorted(targets):
-        mine = [item for item in items if item.edit.target == path]
-        entry = document_entry(repo, ours, path)
-        text = text_at(repo, ours, path) if entry else edits.scaffold(mine[0].event.data["kind"], path)
-        applied = edits.apply(text, [item.edit for item in mine if not present_in(text, item.edit)])
-        if applied.unmatched:
-            raise GitError(f"{applied.unmatched[0][0].id} does not fit {path} any more: {applied.unmatched[0][1]}")
-        mode = entry.mode if entry else str(mine[0].event.data["mode"])
-        changes[path] = (mode, repo.write_blob(edits.encode(applied.text)))
-    whole = repo.commit(parent=ours, changes=changes, message="merge", author=desk.author, when=desk.stamp.now)
-    return show(repo, whole).tree
+    for path in sorted({item.edit.target for item in proposal.pending}):
+        changes |= _taught_again(repo, start, path, [item for item in proposal.pending if item.edit.target == path])
+    done = repo.commit(parent=start, changes=changes, message="merge", author=desk.author, when=desk.stamp.now)
+    return show(repo, done).tree
+
+
+def _taught_again(repo: GitRepo, commit: str, path: str, items: Sequence[Proposed]) -> dict[str, tuple[str, str]]:
+    entry, text = _document(repo, commit, path)
+    first = items[0].event.data
+    start = text if entry else edits.scaffold(first["kind"], path)
+    applied = edits.apply(start, [item.edit for item in items if not present_in(start, item.edit)])
+    if applied.unmatched:
+        edit, why = applied.unmatched[0]
+        raise GitError(f"{edit.id} does not fit {path} any more: {why}", "reject it, or merge by hand with `git merge`")
+    mode, where = (entry.mode, entry.path) if entry else (str(first["mode"]), path)
+    return {where: (mode, repo.write_blob(edits.encode(applied.text)))}
 
 
 # --- reject ------------------------------------------------------------------------------------------------------
@@ -160,9 +195,9 @@ def reject(desk: Desk, proposal: Proposal, *, edit: str | None, reason: str | No
     """Remember the refusal first, then take the branch away or rebuild it without the edit."""
     refuse_secrets({"the reason": reason or ""})
     items = proposal.pending if edit is None else (one_of(proposal.pending, edit),)
-    said = [settled("rejected", item, desk.stamp, cause=desk.stamp.run, reason=reason) for item in items]
-    desk.append(said, f"Reject {proposal.branch}")
-    left = tuple(item for item in proposal.edits if item not in items)
+    said = {item.edit.id: settled("rejected", item, desk.stamp, cause=desk.stamp.run, reason=reason) for item in items}
+    desk.append(tuple(said.values()), f"Reject {proposal.branch}")
+    left = tuple(replace(item, outcome=said.get(item.edit.id, item.outcome)) for item in proposal.edits)
     rest = replace(proposal, edits=left)
     note = _rebuilt(desk, rest) if rest.pending else _put_away(desk, proposal)
     return Done(edits=tuple(item.edit for item in items), branch=proposal.branch, said=(note,))
@@ -171,7 +206,9 @@ def reject(desk: Desk, proposal: Proposal, *, edit: str | None, reason: str | No
 def _rebuilt(desk: Desk, rest: Proposal) -> str:
     found = state(desk.repo, rest)
     if found != "free":
-        why = {"touched": "somebody committed to it", "checked out": "it is checked out", "gone": "it is gone"}[found]
+        why = {"touched": "somebody committed to it", "checked out": "it is checked out", "gone": "it is not here"}[
+            found
+        ]
         return f"{rest.branch} is left as it is, because {why}; the rejection is remembered."
     publish(desk.repo, desk.ledger, rest, author=desk.author, stamp=desk.stamp)
     return f"{rest.branch} was rebuilt without it."
@@ -183,7 +220,7 @@ def _put_away(desk: Desk, proposal: Proposal) -> str:
     ref = f"{HEADS}{proposal.branch}"
     tip = repo.ref(ref)
     if tip is None:
-        return f"{proposal.branch} was gone already."
+        return f"{proposal.branch} is not in this clone; the rejection is remembered."
     anchor = f"{REJECTED}{proposal.branch}"
     repo.update_ref(anchor, tip, repo.ref(anchor), f"skillopt-git: rejected {proposal.branch}")
     if checked_out(repo, ref) is not None:
@@ -222,28 +259,41 @@ def allow_again(desk: Desk, name: str) -> tuple[Negative, ...]:
 def unlearn(desk: Desk, item: Proposed, *, base_branch: str, now: bool) -> Done:
     """A branch that takes one rule back by content; with `now` it is merged too."""
     repo = desk.repo
-    base = repo.ref(f"{HEADS}{base_branch}")
-    if base is None:
-        raise UsageError(f"there is no local branch {base_branch}", f"make it first: `git branch {base_branch}`")
-    path = item.edit.target
-    text = text_at(repo, base, path)
-    applied = edits.apply(text, [_inverse(item.edit, text)])
-    entry = document_entry(repo, base, path)
-    if applied.unmatched or entry is None:
-        why = applied.unmatched[0][1] if applied.unmatched else "the file is gone"
-        raise UsageError(f"{item.edit.id} cannot be taken back from {path} on {base_branch}: {why}")
-    message = f"Unlearn a rule in {path}\n\nSkillOpt-Unlearns: {item.edit.id}\nSkillOpt-Target: {path}\n"
-    change = {path: (entry.mode, repo.write_blob(edits.encode(applied.text)))}
-    commit = repo.commit(parent=base, changes=change, message=message, author=desk.author, when=desk.stamp.now)
+    base = _base_tip(repo, base_branch)
+    commit = _without(desk, item, base_branch, base)
     branch = f"sleep/revert-{item.edit.id}"
-    repo.update_ref(f"{HEADS}{branch}", commit, repo.ref(f"{HEADS}{branch}"), f"skillopt-git: unlearn {item.edit.id}")
+    _place(repo, item, branch, base, commit)
     if not now:
-        return Done(
-            edits=(item.edit,), branch=branch, commit=commit, said=(f"`git merge --no-ff {branch}` unlearns it.",)
-        )
+        said = f"`git merge --no-ff {branch}` unlearns it, and `skillopt-git revert {item.edit.id} --now` does that for you."
+        return Done(edits=(item.edit,), branch=branch, commit=commit, said=(said,))
     merge = _merge(desk, base_branch, commit, f"Merge branch '{branch}'\n\nUnlearns {item.edit.id}\n", None)
     desk.append([unlearned(item, merge, desk.stamp)], f"Unlearn {item.edit.id}")
-    return Done(edits=(item.edit,), branch=branch, commit=merge, said=(f"merged into {base_branch}.",))
+    said = f"It is not proposed again until `skillopt-git rejections undo {item.edit.id}`."
+    return Done(edits=(item.edit,), branch=base_branch, commit=merge, said=(said,))
+
+
+def _without(desk: Desk, item: Proposed, base_branch: str, base: str) -> str:
+    """A commit on the base that takes the rule back."""
+    repo = desk.repo
+    entry, text = _document(repo, base, item.edit.target)
+    applied = edits.apply(text, [_inverse(item.edit, text)])
+    if applied.unmatched or entry is None:
+        why = applied.unmatched[0][1] if entry else "the file is gone"
+        raise UsageError(f"{item.edit.id} cannot be taken back from {item.edit.target} on {base_branch}: {why}")
+    message = f"Unlearn a rule in {entry.path}\n\n{UNLEARNS}: {item.edit.id}\nSkillOpt-Target: {entry.path}\n"
+    change = {entry.path: (entry.mode, repo.write_blob(edits.encode(applied.text)))}
+    return repo.commit(parent=base, changes=change, message=message, author=desk.author, when=desk.stamp.now)
+
+
+def _place(repo: GitRepo, item: Proposed, branch: str, base: str, commit: str) -> None:
+    """The branch at the commit. One that is there already is ours to move only as we made it."""
+    ref = f"{HEADS}{branch}"
+    there = repo.ref(ref)
+    ours = there is None or is_ancestor(repo, there, base) or show(repo, there).trailer(UNLEARNS) == item.edit.id
+    if not ours or checked_out(repo, ref) is not None:
+        why = "is checked out" if ours else "holds other commits"
+        raise UsageError(f"{branch} is there already and {why}", "merge it, or delete it and try again")
+    repo.update_ref(ref, commit, there, f"skillopt-git: unlearn {item.edit.id}")
 
 
 def _inverse(edit: Edit, text: str) -> Edit:

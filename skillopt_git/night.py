@@ -363,8 +363,8 @@ class Night:
         tasks = self._in("test")
         if tasks and accepted:
             mean = self._mean(self._replay(tasks, self._with_accepted(base), f"{self.night}/test"))
-            told = "not measured" if mean is None else f"{mean:.2f}"
-            self.notes.append(f"test tasks under the accepted edits, used for no decision: {told} ({len(tasks)} tasks)")
+            told = "not measured" if mean is None else f"{mean:.2f} on {len(tasks)}"
+            self.notes.append(f"test tasks under the accepted edits, used for no decision: {told}")
 
     def _reason(self) -> Reason:
         if any(item.accepted for item in self.candidates):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from skillopt_git import edits
-from skillopt_git.errors import ConfigError
-from skillopt_git.gitrepo import GitRepo
+from skillopt_git.gitrepo import FOLDER, LINK, SUBMODULE, GitRepo
 from skillopt_git.history import is_ancestor, log
 from skillopt_git.model import Edit, Event, EventType, fold
-from skillopt_git.publish import HEADS
+from skillopt_git.publish import HEADS, on_branch, remote_branches
 from skillopt_git.recall import NEAR_DUPLICATE, History, Proposal, Proposed
 from skillopt_git.record import Stamp, event
 from skillopt_git.similarity import similarity
-from skillopt_git.targets import Base
+from skillopt_git.targets import MOST_LINKS, Base, allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,76 +26,190 @@ class Trace:
 
 
 def sync(repo: GitRepo, history: History, base: Base, stamp: Stamp) -> tuple[Event, ...]:
-    """The events that tell what became of open proposals and adopted rules since. Reads what is local."""
+    """The events that tell what became of proposals and adopted rules since. Reads what is local."""
+    look = _Look(repo, history, base, stamp)
     found: list[Event] = []
     for proposal in history.proposals:
         if proposal.open:
-            found += _settled(repo, history, proposal, base, stamp)
+            found += look.settled(proposal)
     for item in history.ever_adopted:
         taken_back = history.unlearned.get((item.branch, item.edit.id))
-        if taken_back is None:
-            found += _unlearned(repo, item, base, stamp)
-        else:
-            found += _back(repo, history, item, taken_back, base, stamp)
+        found += look.unlearned(item) if taken_back is None else look.back(item, taken_back)
+    found += look.late()
     return tuple(found)
 
 
 def awaited(repo: GitRepo, history: History, base: Base) -> tuple[Proposed, ...]:
     """Adopted edits that the base does not have: merged on this machine, say, and not pushed yet."""
-    return tuple(item for item in history.adopted if not _arrived(repo, item, base))
+    look = _Look(repo, history, base)
+    return tuple(item for item in history.adopted if not look.arrived(item))
 
 
-def _arrived(repo: GitRepo, item: Proposed, base: Base) -> bool:
-    there = present_in(text_at(repo, base.commit, item.edit.target), item.edit)
-    return there or _reworded(repo, item.edit, base.commit)
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """At one base commit, with what is known of proposals. Each document is read once a commit."""
+
+    repo: GitRepo
+    history: History
+    base: Base
+    stamp: Stamp | None = None
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    # --- what became of it ---
+
+    def settled(self, proposal: Proposal) -> Iterator[Event]:
+        merged = proposal.tip is not None and self._below(proposal.tip)
+        gone = _gone(self.repo, proposal)
+        for item in proposal.pending:
+            trace = self._trace(item, str(item.event.data["base"]))
+            if trace.came is not None:
+                yield from self._adopted_and_undone(item, trace)
+            elif self._reworded(item):
+                yield self._adopted(item, self.base.commit, "adopted-modified")
+            elif merged and on_branch(proposal, item):
+                yield self._said("rejected", item, commit=self.base.commit, reason="left out of the merge")
+            elif merged or gone:
+                why = "its branch was merged without it" if merged else "the branch was deleted"
+                yield self._said("expired", item, reason=why)
+
+    def _adopted_and_undone(self, item: Proposed, trace: Trace) -> Iterator[Event]:
+        yield self._adopted(item, trace.came, "adopted")
+        if trace.went is not None and not self.arrived(item) and not self._moved(item):
+            yield self._said("reverted", item, commit=trace.went)
+
+    def unlearned(self, item: Proposed) -> Iterator[Event]:
+        arrived = item.outcome.data.get("commit") if item.outcome else None
+        if self.arrived(item) or arrived is None or not self._below(str(arrived)) or self._moved(item):
+            return
+        trace = self._trace(item, f"{arrived}^1")
+        yield self._said("reverted", item, commit=trace.went or self.base.commit)
+
+    def back(self, item: Proposed, taken_back: Event) -> Iterator[Event]:
+        """A rule that was unlearned and is there again, as when the revert was reverted."""
+        commit = str(taken_back.data["commit"])
+        if self._there(item) and not self._lives_on(item) and self._below(commit):
+            trace = self._trace(item, commit)
+            if trace.came is not None:
+                yield self._adopted(item, trace.came, "adopted")
+
+    def late(self) -> Iterator[Event]:
+        """Edits of settled proposals that were taken over all the same: people may merge what we gave up."""
+        for proposal in self.history.proposals:
+            for item in proposal.edits:
+                given_up = item.outcome is not None and item.outcome.type in ("rejected", "superseded", "expired")
+                if given_up and self._there(item) and not self._lives_on(item):
+                    trace = self._trace(item, str(item.event.data["base"]))
+                    if trace.came is not None:
+                        yield self._adopted(item, trace.came, "adopted")
+
+    def _lives_on(self, item: Proposed) -> bool:
+        """Whether the same edit is open or adopted as part of another proposal."""
+        standing = (*self.history.adopted, *(other for open_ in self._open() for other in open_.pending))
+        return any(other.edit.id == item.edit.id and other.branch != item.branch for other in standing)
+
+    def _open(self) -> Iterator[Proposal]:
+        return (proposal for proposal in self.history.proposals if proposal.open)
+
+    # --- events ---
+
+    def _adopted(self, item: Proposed, commit: str | None, type_: EventType) -> Event:
+        """Ends the rejections that spoke of the same rule: a person changed their mind."""
+        ends = [
+            negative.event.id
+            for negative in self.history.negatives
+            if negative.holds_back(item.edit) and (item.edit.op != "delete" or negative.event.edit == item.edit.id)
+        ]
+        return self._said(type_, item, commit=commit, ends=ends)
+
+    def _said(
+        self,
+        type_: EventType,
+        item: Proposed,
+        *,
+        commit: str | None = None,
+        reason: str | None = None,
+        ends: Sequence[str] = (),
+    ) -> Event:
+        if self.stamp is None:
+            raise ValueError("who only looks says nothing")
+        return _event(type_, item, self.stamp, commit=commit, reason=reason, ends=ends)
+
+    # --- content ---
+
+    def arrived(self, item: Proposed) -> bool:
+        """Whether the base has it, in its own words or others, or what an edit has put in its place since."""
+        return self._there(item) or self._reworded(item) or self._replaced(item)
+
+    def _there(self, item: Proposed) -> bool:
+        return present_in(self._text(self.base.commit, item.edit.target), item.edit)
+
+    def _reworded(self, item: Proposed) -> bool:
+        """Whether a learned rule like it has come that no other edit wrote."""
+        edit = item.edit
+        if edit.op == "delete":
+            return False
+        proposal = self.history.proposal(item.branch)
+        others = [other.edit.sentence for other in (proposal.edits if proposal else ()) if other.edit.id != edit.id]
+        before = str(item.event.data["base"])
+        stood = learned(self._text(before, edit.target)) if self.repo.resolve(before) else ()
+        known = {fold(rule) for rule in (*stood, *others, edit.anchor or "")}
+        rules = [rule for rule in learned(self._text(self.base.commit, edit.target)) if fold(rule) not in known]
+        return any(similarity(rule, edit.sentence) >= NEAR_DUPLICATE for rule in rules)
+
+    def _replaced(self, item: Proposed) -> bool:
+        about = (item.edit.target, fold(item.edit.sentence))
+        later = (other for proposal in self.history.proposals for other in proposal.edits if other.edit.op != "add")
+        return any(
+            (other.edit.target, fold(other.edit.anchor or "")) == about and self._there(other) for other in later
+        )
+
+    def _moved(self, item: Proposed) -> bool:
+        """Whether another document of the base says it now: a rule that moved is not unlearned."""
+        if item.edit.op == "delete":
+            return False
+        paths = [entry.path for entry in self.repo.paths(self.base.commit) if allowed(entry.path)]
+        return any(edits.holds(self._text(self.base.commit, path), item.edit.sentence) for path in paths)
+
+    def _text(self, commit: str, path: str) -> str:
+        if (commit, path) not in self.texts:
+            self.texts[commit, path] = _said_at(self.repo, commit, path)
+        return self.texts[commit, path]
+
+    # --- commits ---
+
+    def _below(self, commit: str) -> bool:
+        return _below(self.repo, commit, self.base.commit)
+
+    def _trace(self, item: Proposed, since: str) -> Trace:
+        """Where the edit came in and went out along the base's own line of commits after `since`.
+
+        In a shallow clone or a rewritten history nothing is known of that line, and only what is there now counts.
+        """
+        if not self._below(since):
+            return Trace(self.base.commit if self._there(item) else None, None)
+        came = went = None
+        for commit in log(self.repo, self.base.commit, since, first_parent=True, paths=[item.edit.target]):
+            there = present_in(self._text(commit.sha, item.edit.target), item.edit)
+            if there:
+                came, went = came or commit.sha, None
+            elif came is not None:
+                went = went or commit.sha
+        return Trace(came, went)
 
 
-def _settled(repo: GitRepo, history: History, proposal: Proposal, base: Base, stamp: Stamp) -> Iterator[Event]:
-    merged = proposal.tip is not None and is_ancestor(repo, proposal.tip, base.commit)
-    gone = repo.ref(f"{HEADS}{proposal.branch}") is None
-    for item in proposal.pending:
-        trace = _trace(repo, item, proposal.base, base.commit)
-        if trace.came is not None:
-            yield adopted(history, item, trace.came, stamp)
-            if trace.went is not None:
-                yield unlearned(item, trace.went, stamp)
-        elif merged and _reworded(repo, item.edit, base.commit):
-            yield _event("adopted-modified", item, stamp, commit=base.commit)
-        elif merged:
-            yield _event("rejected", item, stamp, commit=base.commit, reason="left out of the merge")
-        elif gone:
-            yield _event("expired", item, stamp, reason="the branch was deleted")
+def _below(repo: GitRepo, ancestor: str, commit: str) -> bool:
+    return repo.resolve(ancestor) is not None and is_ancestor(repo, ancestor, commit)
 
 
-def _unlearned(repo: GitRepo, item: Proposed, base: Base, stamp: Stamp) -> Iterator[Event]:
-    arrived = item.outcome.data.get("commit") if item.outcome else None
-    if arrived is None or not is_ancestor(repo, str(arrived), base.commit):
-        return
-    if _arrived(repo, item, base):
-        return
-    trace = _trace(repo, item, f"{arrived}^1", base.commit)
-    yield unlearned(item, trace.went or base.commit, stamp)
+def _gone(repo: GitRepo, proposal: Proposal) -> bool:
+    """Whether the branch was deleted. In a clone that never had its commits nothing is known of that."""
+    if repo.ref(f"{HEADS}{proposal.branch}") or proposal.branch in remote_branches(repo):
+        return False
+    return not repo.remotes() or repo.resolve(proposal.tip or "") is not None
 
 
-def _back(
-    repo: GitRepo, history: History, item: Proposed, taken_back: Event, base: Base, stamp: Stamp
-) -> Iterator[Event]:
-    """A rule that was unlearned and is there again, as when the revert was reverted."""
-    commit = str(taken_back.data["commit"])
-    if repo.resolve(commit) and present_in(text_at(repo, base.commit, item.edit.target), item.edit):
-        trace = _trace(repo, item, commit, base.commit)
-        if trace.came is not None:
-            yield adopted(history, item, trace.came, stamp)
-
-
-def adopted(history: History, item: Proposed, commit: str, stamp: Stamp) -> Event:
-    """Ends the rejections that spoke of the same rule: a person changed their mind."""
-    ends = [negative.event.id for negative in history.negatives if negative.holds_back(item.edit)]
-    return _event("adopted", item, stamp, commit=commit, ends=ends)
-
-
-def unlearned(item: Proposed, commit: str, stamp: Stamp, reason: str | None = None) -> Event:
-    return _event("reverted", item, stamp, commit=commit, reason=reason)
+def unlearned(item: Proposed, commit: str, stamp: Stamp) -> Event:
+    return _event("reverted", item, stamp, commit=commit)
 
 
 def settled(
@@ -131,16 +245,22 @@ def _event(
     )
 
 
-# --- content -----------------------------------------------------------------------------------------------------
+# --- texts -------------------------------------------------------------------------------------------------------
 
 
-def text_at(repo: GitRepo, commit: str, path: str) -> str:
-    """The document's text in a commit; empty where there is none that can be read."""
-    data = repo.read(commit, path)
-    try:
-        return "" if data is None else edits.decode(data)
-    except ConfigError:
+def _said_at(repo: GitRepo, commit: str, path: str, links: int = MOST_LINKS) -> str:
+    """What the document says in a commit, as well as can be told; empty where there is none.
+
+    A document that became a link to another one is read there. What is not UTF-8 may still hold the rule.
+    """
+    entry = repo.entry(commit, path)
+    if entry is None or entry.mode in {FOLDER, SUBMODULE}:
         return ""
+    data = repo.blob(entry.sha)
+    if entry.mode != LINK:
+        return data.decode("utf-8", "replace")
+    to = posixpath.normpath(posixpath.join(posixpath.dirname(path), data.decode("utf-8", "surrogateescape")))
+    return _said_at(repo, commit, to, links - 1) if links and not to.startswith(("/", "..")) else ""
 
 
 def learned(text: str) -> tuple[str, ...]:
@@ -153,32 +273,15 @@ def learned(text: str) -> tuple[str, ...]:
 
 def present_in(text: str, edit: Edit) -> bool:
     """Whether a document is as the edit leaves it. A rule that was moved out of the block is still there."""
-    if edit.op == "delete":
-        return fold(edit.anchor or "") not in map(fold, learned(text))
-    return edits.holds(text, edit.text or "")
+    if edit.op != "delete":
+        return edits.holds(text, edit.text or "")
+    try:
+        return fold(edit.anchor or "") not in map(fold, edits.rules(text))
+    except edits.DamagedBlock:
+        return not edits.holds(text, edit.anchor or "")
 
 
 def nearest(text: str, sentence: str) -> str | None:
     """The learned rule that says `sentence` in other words, if one does."""
     near = max(learned(text), key=lambda rule: similarity(rule, sentence), default=None)
     return near if near is not None and similarity(near, sentence) >= NEAR_DUPLICATE else None
-
-
-def _reworded(repo: GitRepo, edit: Edit, commit: str) -> bool:
-    """Whether the rule is there in other words."""
-    return edit.op != "delete" and nearest(text_at(repo, commit, edit.target), edit.sentence) is not None
-
-
-def _trace(repo: GitRepo, item: Proposed, since: str, until: str) -> Trace:
-    """Where the edit came in and went out along the base's own line of commits."""
-    came = went = None
-    excluded = since if repo.resolve(since) else None
-    for commit in log(repo, until, excluded, first_parent=True, paths=[item.edit.target]):
-        there = present_in(text_at(repo, commit.sha, item.edit.target), item.edit)
-        if there and came is None:
-            came = commit.sha
-        if there:
-            went = None
-        elif came is not None and went is None:
-            went = commit.sha
-    return Trace(came, went)

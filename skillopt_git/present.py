@@ -15,6 +15,7 @@ from skillopt_git.ledger import evidence_name
 from skillopt_git.mine import sessions_of
 from skillopt_git.model import RUN_VERDICTS, Candidate, Edit, Event, Evidence, EvidenceTask, Score, Split, Task
 from skillopt_git.night import Learned
+from skillopt_git.ports import Reply
 from skillopt_git.recall import Proposal, Proposed
 from skillopt_git.redact import without_hex
 from skillopt_git.views import DocumentView, EditView, LeftOut, NeedView, ProposalView, RunView, TaskRow
@@ -23,6 +24,11 @@ EvidenceOf = Callable[[str], Evidence | None]  # by its SHA-256
 
 
 # --- proposals ---------------------------------------------------------------------------------------------------
+
+
+def base_of(proposal: Proposal) -> str:
+    """The commit its branch stands on: the one the newest of its open edits was tried at."""
+    return str((proposal.pending or proposal.edits)[-1].event.data["base"])
 
 
 def edit_view(item: Proposed, evidence_of: EvidenceOf) -> EditView:
@@ -90,7 +96,7 @@ def proposal_view(proposal: Proposal, evidence_of: EvidenceOf, *, ledger_ref: st
     return ProposalView(
         branch=proposal.branch,
         base_branch=proposal.base_branch,
-        base_commit=proposal.base,
+        base_commit=base_of(proposal),
         opened=proposal.first.ts[:10],
         simulated=proposal.simulated,
         ungated="ungated" in verdicts,
@@ -281,7 +287,7 @@ def run_record(view: RunView, learned: Learned, *, project: str, adopted_commit:
             edit_record(edit, item.verdict, item.why)
             for item in learned.candidates
             for edit in item.edits
-            if not item.accepted and edit.id not in put
+            if not item.accepted and item.verdict != "suggestive"
         ],
         "unmatched": [edit_record(edit, None, why) for edit, why in (*learned.unmatched, *learned.linted)],
         "suppressed": [edit_record(edit, None, why) for edit, why in learned.suppressed],
@@ -336,7 +342,7 @@ def diagnostics(learned: Learned) -> dict[str, Any]:
                 "hard": item.score.hard if item.score else None,
                 "soft": item.score.soft if item.score else None,
                 "notes": list(item.score.notes) if item.score else [],
-                "answer": getattr(item.reply, "text", "")[:500],
+                "answer": item.reply.text[:500] if isinstance(item.reply, Reply) else "",
             }
             for item in learned.rollouts
         ],

@@ -11,17 +11,18 @@ from itertools import count
 from typing import Literal, TypeAlias
 
 from skillopt_git import edits, present, render
-from skillopt_git.errors import GitError
+from skillopt_git.errors import ConfigError, GitError
 from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event
 from skillopt_git.recall import History, Proposal, Proposed
 from skillopt_git.record import Stamp, event
 from skillopt_git.redact import refuse_secrets
-from skillopt_git.targets import allowed, document_entry
+from skillopt_git.targets import document_entry
 from skillopt_git.worktrees import checked_out
 
 HEADS = "refs/heads/"
+FOLDER = "sleep"
 
 State: TypeAlias = Literal["free", "touched", "checked out", "gone"]
 
@@ -39,16 +40,28 @@ class Built:
 
 def branch_name(repo: GitRepo, history: History, today: date) -> str:
     """`sleep/<date>`, numbered where that name was used before: a settled branch is never written again."""
-    used = {proposal.branch for proposal in history.proposals}
-    for number in count(1):
-        name = f"sleep/{today:%Y-%m-%d}" + (f"-{number}" if number > 1 else "")
-        if name not in used and repo.ref(f"{HEADS}{name}") is None and not _elsewhere(repo, name):
-            return name
-    raise AssertionError("count() does not end")
+    if repo.ref(f"{HEADS}{FOLDER}"):
+        raise ConfigError(f"a branch named {FOLDER} leaves no room for {FOLDER}/<date>", "rename or delete it")
+    local = {ref.removeprefix(HEADS) for ref in repo.refs(f"{HEADS}{FOLDER}")}
+    used = {proposal.branch for proposal in history.proposals} | local | remote_branches(repo)
+    names = (f"{FOLDER}/{today:%Y-%m-%d}" + (f"-{number}" if number > 1 else "") for number in count(1))
+    return next(name for name in names if name not in used)
 
 
-def _elsewhere(repo: GitRepo, name: str) -> bool:
-    return any(ref.split("/", 3)[-1] == name for ref in repo.refs("refs/remotes"))
+def remote_branches(repo: GitRepo) -> frozenset[str]:
+    """What the remotes had when last asked, without the remote's name."""
+    return frozenset(ref.split("/", 3)[-1] for ref in repo.refs("refs/remotes"))
+
+
+def on_branch(proposal: Proposal, item: Proposed) -> bool:
+    """Whether the branch as it was last published holds the edit: a run may break off between the two."""
+    return proposal.published is not None and item.event.id in proposal.published.data.get("edits", ())
+
+
+def behind(proposal: Proposal) -> bool:
+    """Whether the branch holds other edits than those pending: a run or a verb broke off before rebuilding it."""
+    pending = {item.event.id for item in proposal.pending}
+    return proposal.published is not None and set(proposal.published.data.get("edits", ())) != pending
 
 
 def state(repo: GitRepo, proposal: Proposal) -> State:
@@ -69,7 +82,7 @@ def publish(
 
     Raises `RefMoved` when somebody moved the branch meanwhile, `SafetyError` when a secret would be published.
     """
-    built = build(repo, ledger, proposal, author)
+    built = build(repo, ledger.evidence, proposal, author)
     ref = f"{HEADS}{proposal.branch}"
     now = repo.ref(ref)
     if now != built.tip:
@@ -82,23 +95,26 @@ def publish(
 
 def _published(proposal: Proposal, built: Built, stamp: Stamp) -> Event:
     ends = [proposal.published.id] if proposal.published else []
-    data = {"branch": proposal.branch, "base": proposal.base, "tip": built.tip, "ends": ends}
+    holds = [item.event.id for item in proposal.pending]
+    base = present.base_of(proposal)
+    data = {"branch": proposal.branch, "base": base, "tip": built.tip, "edits": holds, "ends": ends}
     return event("published", [proposal.branch, built.tip], stamp, data=data)
 
 
-def build(repo: GitRepo, ledger: Ledger, proposal: Proposal, author: Identity) -> Built:
-    """The commits of a proposal's pending edits on the base it names; no ref is moved."""
+def build(repo: GitRepo, evidence_of: present.EvidenceOf, proposal: Proposal, author: Identity) -> Built:
+    """The commits of a proposal's pending edits on their base; no ref is moved."""
     when = datetime.fromisoformat(proposal.first.ts)
+    base = present.base_of(proposal)
     refuse_secrets({"the branch name": proposal.branch})
     texts: dict[str, str] = {}
     commits: list[str] = []
     for item in proposal.pending:
         path = item.edit.target
-        text = _taught(texts[path] if path in texts else _at_base(repo, proposal.base, item), item)
+        text = _taught(texts[path] if path in texts else _at_base(repo, base, item), item)
         texts[path] = text
-        message = _message(item, ledger)
+        message = _message(item, evidence_of)
         refuse_secrets({path: text, f"the message of {item.edit.id}": message})
-        parent = commits[-1] if commits else proposal.base
+        parent = commits[-1] if commits else base
         change = {path: (str(item.event.data["mode"]), repo.write_blob(edits.encode(text)))}
         commits.append(repo.commit(parent=parent, changes=change, message=message, author=author, when=when))
     return Built(tuple(commits))
@@ -106,8 +122,6 @@ def build(repo: GitRepo, ledger: Ledger, proposal: Proposal, author: Identity) -
 
 def _at_base(repo: GitRepo, base: str, item: Proposed) -> str:
     path = item.edit.target
-    if not allowed(path):
-        raise GitError(f"{path} may not be written")
     entry = document_entry(repo, base, path)
     return edits.scaffold(item.event.data["kind"], path) if entry is None else edits.decode(repo.blob(entry.sha))
 
@@ -119,7 +133,7 @@ def _taught(text: str, item: Proposed) -> str:
     return applied.text
 
 
-def _message(item: Proposed, ledger: Ledger) -> str:
+def _message(item: Proposed, evidence_of: present.EvidenceOf) -> str:
     data = item.event.data
     trailers = {
         "SkillOpt-Edit-Id": item.edit.id,
@@ -130,4 +144,4 @@ def _message(item: Proposed, ledger: Ledger) -> str:
         "SkillOpt-Evidence": data["evidence"] or "none",
         "SkillOpt-Version": data["version"],
     }
-    return render.commit_message(present.edit_view(item, ledger.evidence), trailers=trailers)
+    return render.commit_message(present.edit_view(item, evidence_of), trailers=trailers)

@@ -319,7 +319,8 @@ def test_rubrics_are_judged_by_what_it_acts_out() -> None:
 
 def test_a_rubric_and_a_tool_alone_tell_answers_apart() -> None:
     """A judge sees the text only, so that the failing text has to differ too."""
-    tasks = (task(0, "train", checks=(Check(op="tool_called", arg="Bash"),), rubric="It ran pnpm."),)
+    alike = Examples(pass_="Ran it.", fail="Ran it.")
+    tasks = (task(0, "train", checks=(Check(op="tool_called", arg="Bash"),), rubric="It ran pnpm.", examples=alike),)
     backend = mock(*tasks)
     replies = [*backend.complete([asks(tasks[0]), asks(tasks[0], f"- {RULE}\n")])]
 

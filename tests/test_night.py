@@ -375,6 +375,17 @@ def test_the_baseline_is_the_bases_though_only_the_memorys_trial_saw_every_task(
     assert (learned.baseline, learned.candidate) == (0.0, 1.0)
 
 
+def test_a_night_in_the_memory_alone_measures_its_base_once() -> None:
+    """Where the skill gained nothing, the memory's trial stands on the base itself."""
+    backend = Scripted(script=acts())
+
+    learned = night(*usual(), skill=None, backend=backend)
+
+    assert found(learned) == [(MEMORY, RULE, "strong")]
+    assert (learned.baseline, learned.candidate) == (0.0, 1.0)
+    assert len([request for request in backend.asked if request.ask == ASKS[2]]) == 2
+
+
 def test_one_rule_is_never_tried_in_two_documents() -> None:
     """Nor nearly the same words for the same need: that is said, not measured."""
     for words in (RULE, "use pnpm not npm"):
@@ -644,7 +655,7 @@ def test_test_tasks_are_scored_once_on_the_final_text_and_decide_nothing() -> No
     seen = [request for request in backend.asked if request.ask in (ASKS[8], ASKS[9])]
     assert [request.purpose for request in seen] == ["rollout", "rollout"]
     assert all(RULE in told(request) and request.sample.endswith("/test") for request in seen)
-    assert "test tasks under the accepted edits, used for no decision: 0.50 (2 tasks)" in learned.notes
+    assert "test tasks under the accepted edits, used for no decision: 0.50 on 2" in learned.notes
     without = night(*usual())
     assert (learned.baseline, learned.candidate) == (without.baseline, without.candidate)
     assert [item.pairs for item in learned.candidates] == [item.pairs for item in without.candidates]
@@ -653,7 +664,7 @@ def test_test_tasks_are_scored_once_on_the_final_text_and_decide_nothing() -> No
 def test_test_tasks_that_could_not_be_measured_have_no_number() -> None:
     """Not measured is not 0."""
     learned = night(*usual(), task(8, "test"), script=acts(failing("refused", 8)))
-    assert "test tasks under the accepted edits, used for no decision: not measured (1 tasks)" in learned.notes
+    assert "test tasks under the accepted edits, used for no decision: not measured" in learned.notes
 
 
 def test_without_an_accepted_edit_test_tasks_are_not_asked() -> None:

@@ -12,9 +12,7 @@ from tests.learning import Answer, acts, models, once, task
 DOCUMENTS = (("CLAUDE.md", "# Notes\n"),)
 
 
-def rollouts(
-    script: Answer, *tasks: Task, heard: list[LearningEvent] | None = None
-) -> list[Rollout]:
+def rollouts(script: Answer, *tasks: Task, heard: list[LearningEvent] | None = None) -> list[Rollout]:
     found = replay(
         tasks,
         DOCUMENTS,
@@ -42,7 +40,11 @@ def test_answers_stay_with_their_tasks_and_a_failed_call_is_missing() -> None:
     """Scores come in the order of the tasks; a failure in between has none, and shifts nobody's."""
     heard: list[LearningEvent] = []
     failure = CallFailed("timeout", "too slow")
-    answers: dict[str, Reply | CallFailed] = {task(0).ask: Reply(text="npm"), task(1).ask: failure, task(2).ask: Reply(text="pnpm")}
+    answers: dict[str, Reply | CallFailed] = {
+        task(0).ask: Reply(text="npm"),
+        task(1).ask: failure,
+        task(2).ask: Reply(text="pnpm"),
+    }
 
     first, second, third = rollouts(lambda request: answers[request.ask], task(0), task(1), task(2), heard=heard)
 
