@@ -51,9 +51,10 @@ class Bench:
     preferences: str
     notify: Listener
 
-    @property
-    def deterministic(self) -> bool:
-        return self.target.deterministic and self.judge.deterministic
+    def deterministic(self, tasks: Sequence[Task]) -> bool:
+        """Whether measuring these tasks again gives the same; who judges rubrics matters only where there is one."""
+        rubrics = any(task.rubric for task in tasks)
+        return self.target.deterministic and (self.judge.deterministic or not rubrics)
 
     @property
     def settings(self) -> OpenMap:
@@ -206,7 +207,7 @@ def trial(
         return replace(candidate, why="no held-out task needs this rule yet")
     name = trial_id(edit, document, bench, ended)
     pairs = _pairs(name, edit.need, held_out, documents, under(documents, document, applied.text), bench)
-    decision = gate.strict(pairs, gate=bench.gate, deterministic=bench.deterministic)
+    decision = gate.strict(pairs, gate=bench.gate, deterministic=bench.deterministic(held_out))
     measured = replace(
         candidate,
         verdict=decision.verdict,

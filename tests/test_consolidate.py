@@ -25,6 +25,7 @@ from skillopt_git.consolidate import (
     reflect,
     trial,
 )
+from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.model import Document, Edit, Need, Score, Task
 from skillopt_git.ports import CallFailed, LearningEvent, Reflected, Reply, Request
 from skillopt_git.replay import Documents, Rollout, replay
@@ -435,3 +436,14 @@ def test_with_the_gate_off_nothing_is_asked() -> None:
     found, backend = tried(gate=Gate(mode="off"))
     assert (found.verdict, found.accepted, found.evidence, found.candidate) == ("ungated", True, None, None)
     assert asked(backend, "rollout") == []
+
+
+def test_who_judges_rubrics_matters_only_where_there_is_one() -> None:
+    """Checks alone can be repeated, whatever judges the rubrics of other tasks."""
+    varying = Scripted(script=acts(), deterministic=False)
+    judge = TaskJudge(rubric=RubricJudge(optimizer=varying, prompt=judge_question))
+    on = replace(bench(Scripted(script=acts())), judge=judge)
+
+    assert on.deterministic([task(0)])
+    assert not on.deterministic([task(0), task(1, rubric="It is kind.")])
+    assert not replace(on, target=varying).deterministic([task(0)])
