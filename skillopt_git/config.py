@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -23,6 +24,9 @@ from skillopt_git.model import Metric
 from skillopt_git.schema import problems, read
 
 FILE_NAME = ".skillopt.toml"
+LEDGER_BRANCH = "refs/heads/skillopt/ledger"
+# Nowhere else: a repository's settings must not make the tool write to a branch, a tag or the stash.
+LEDGER_REF = re.compile(rf"refs/skillopt/(?!rejected(?:/|$))[a-z0-9][a-z0-9-]*|{LEDGER_BRANCH}")
 LONGEST_LOOKBACK = 876_000.0  # hours; a hundred years, for dates have a beginning
 PERSONAL = "personal"
 SHARED = "shared"
@@ -280,6 +284,9 @@ def _together(merged: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     val, test = mine.get("val_fraction", Mine().val_fraction), mine.get("test_fraction", Mine().test_fraction)
     if val + test >= 1:
         yield f"mine.val_fraction ({val}) and mine.test_fraction ({test}) must leave room for training"
+    ledger = merged.get("propose", {}).get("ledger_ref", Propose().ledger_ref)
+    if not LEDGER_REF.fullmatch(ledger):
+        yield f"propose.ledger_ref must be below refs/skillopt/, or {LEDGER_BRANCH}; it is '{ledger}'"
     zone = merged.get("propose", {}).get("time_zone", "UTC")
     if zone != "UTC" and zone not in available_timezones():
         near = get_close_matches(zone, available_timezones(), n=1)

@@ -264,7 +264,7 @@ def unlearn(desk: Desk, item: Proposed, *, base_branch: str, now: bool) -> Done:
     branch = f"sleep/revert-{item.edit.id}"
     _place(repo, item, branch, base, commit)
     if not now:
-        said = f"`git merge --no-ff {branch}` unlearns it, and `skillopt-git revert {item.edit.id} --now` does that for you."
+        said = f"Merge {branch} to unlearn it, or let `skillopt-git revert {item.edit.id} --now` do that."
         return Done(edits=(item.edit,), branch=branch, commit=commit, said=(said,))
     merge = _merge(desk, base_branch, commit, f"Merge branch '{branch}'\n\nUnlearns {item.edit.id}\n", None)
     desk.append([unlearned(item, merge, desk.stamp)], f"Unlearn {item.edit.id}")

@@ -20,6 +20,7 @@ from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.history import is_ancestor
 from skillopt_git.model import RECORD_VERSION, Event, Evidence, Json, canonical_json
 from skillopt_git.redact import refuse_secrets
+from skillopt_git.soundness import sound
 
 MOST_TRIES = 10
 
@@ -92,7 +93,7 @@ class Ledger:
         return self.contents().events
 
     def contents(self) -> Contents:
-        """Raises `ConfigError` for a record of a newer tool, or one with fields that nobody has defined."""
+        """What cannot be what it says is counted as damaged; a newer tool's record, or an unknown field, is refused."""
         head = self._repo.ref(self._ref)
         return self._at(head) if head else Contents()
 
@@ -104,7 +105,7 @@ class Ledger:
             return None
         if sha256(data).hexdigest() != name:
             raise GitError(f"evidence {name} is not what its name says", f"somebody changed it in {self._ref}")
-        _refuse_newer(json.loads(data), name)
+        _refuse_newer(_record(data) or {}, name)
         return schema.read(Evidence, data, where=f"evidence {name}")
 
     def append(
@@ -159,7 +160,11 @@ class Ledger:
                 else:
                     where = f"{self._ref}:{entry.path}, line {number},"
                     _refuse_newer(record, where)
-                    events.append(schema.read(Event, line, where=where))
+                    event = schema.read(Event, line, where=where)
+                    if sound(event):
+                        events.append(event)
+                    else:
+                        damaged += 1
         return Contents(unique(events), damaged)
 
     # --- writing -------------------------------------------------------------------------------------------------

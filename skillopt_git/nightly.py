@@ -15,20 +15,21 @@ from skillopt_git.bank import Bank
 from skillopt_git.config import Config, zone
 from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
 from skillopt_git.decide import adopt
-from skillopt_git.errors import SkilloptError
+from skillopt_git.errors import MeasurementInvalid, SkilloptError
 from skillopt_git.history import log
+from skillopt_git.ledger import evidence_name
 from skillopt_git.model import Event
 from skillopt_git.night import Known, Learned, Teachable
 from skillopt_git.outcomes import settled
-from skillopt_git.placing import outdated, place, settle
+from skillopt_git.placing import frozen, hindrance, outdated, place, settle
 from skillopt_git.ports import Listener
-from skillopt_git.publish import publish
-from skillopt_git.recall import History, Proposal
+from skillopt_git.publish import behind, build, publish, state
+from skillopt_git.recall import History, Proposal, recall
 from skillopt_git.record import Placement, events_of, evidence_of
 from skillopt_git.redact import Redactor
 from skillopt_git.views import RunView
 from skillopt_git.workshop import Workshop, open_workshop
-from skillopt_git.worktrees import differs
+from skillopt_git.worktrees import differs, worktrees
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,11 @@ class Ran:
     view: RunView
     report: str
     record: dict[str, Any]
+
+    @property
+    def exit_code(self) -> int:
+        """A night that could not measure is recorded and told, and is no success."""
+        return MeasurementInvalid.exit_code if self.view.verdict == "invalid" else 0
 
 
 def run(
@@ -96,24 +102,32 @@ class _Run:
     notify: Listener
 
     def whole(self) -> Ran:
-        taught = wiring.teachable(self.config, self.shop.repo, self.shop.base)
+        shop = self.shop
+        taught = wiring.teachable(self.config, shop.repo, shop.base)
         notes = [*taught.notes, *self._local(taught.teachable)]
-        if self.options.dry_run:
-            learned = self._learn(self._inputs(taught.teachable, self.shop.history()))
-            return self._told(learned, None, (), tuple(notes))
-        self.shop.sync()
-        notes += self._finish_started()
-        history = self.shop.history()
+        if not self.options.dry_run:
+            shop.sync()
+            notes += self._finish_started()
+        history = shop.history()
         inputs = self._inputs(taught.teachable, history)
-        stale = outdated(self.shop, inputs)
+        stale = outdated(shop, inputs)
         learned = self._learn(replace(inputs, history=history.without(stale)) if stale else inputs)
-        today = self.shop.stamp.now.astimezone(zone(self.config)).date()
-        placement = place(self.shop, learned, history, stale, today, notes)
-        events = events_of(learned, self.shop.stamp, placement, history.nights + 1)
-        self._record(learned, (*events, *settle(self.shop.stamp, learned, placement, history, stale)))
+        if self.options.dry_run:
+            return self._told(learned, None, next(iter(history.open), None), (), notes)
+        return self._written(learned, history, stale, notes)
+
+    def _written(self, learned: Learned, history: History, stale: Proposal | None, notes: list[str]) -> Ran:
+        shop = self.shop
+        today = shop.stamp.now.astimezone(zone(self.config)).date()
+        placement = place(shop, learned, history, stale, today, notes)
+        night = history.nights + 1
+        said = events_of(learned, shop.stamp, placement, night)
+        events = (*said, *settle(shop.stamp, learned, placement, history, stale), *frozen(shop, history))
+        self._foresee(learned, placement, events)
+        self._record(learned, events)
         proposal = self._publish(placement)
-        adopted = self._auto_adopt(learned, proposal, notes)
-        ran = self._told(learned, proposal, events, tuple(notes), adopted)
+        adopted = self._auto_adopt(placement, proposal, notes)
+        ran = self._told(learned, None if shop.stamp.simulated else night, proposal, events, notes, adopted)
         self._keep(ran)
         return ran
 
@@ -130,7 +144,7 @@ class _Run:
         return Inputs(
             reading=reading,
             bank=shop.private.bank() if given is None else Bank(),
-            files=(given,) if given else wiring.shared_tasks(shop.repo, shop.base),
+            files=(given,) if given else wiring.shared_tasks(shop.repo, shop.base, simulated=simulated),
             teachable=teachable,
             history=history,
             night=shop.stamp.run,
@@ -140,16 +154,30 @@ class _Run:
         return learn(inputs, config=self.config, door=self.door, now=self.shop.stamp.now, notify=self.notify)
 
     def _local(self, teachable: Teachable) -> list[str]:
-        """A document that differs on this machine is noted: the base's text is what was measured."""
+        """A document that differs on this machine is noted: the base's text is what is measured."""
         shop = self.shop
-        there = [item for item in (teachable.skill, teachable.memory) if item is not None and item.blob is not None]
+        there = [item for item in (teachable.skill, teachable.memory) if item is not None]
         return [
-            f"your {item.path} differs from {shop.base.branch}; what was measured is the text on {shop.base.branch}"
+            f"your {item.path} is not on {shop.base.branch}, and what it says was not measured: commit it first"
+            if item.blob is None
+            else f"your {item.path} differs from the one on {shop.base.branch}, which is what was measured"
             for item in there
             if differs(shop.repo, shop.base.commit, item.path)
         ]
 
     # --- record ---
+
+    def _foresee(self, learned: Learned, placement: Placement | None, events: Sequence[Event]) -> None:
+        """Builds what is to be published before anything is recorded: a secret or a misfit stops the run here."""
+        if placement is not None:
+            new = {evidence_name(item): item for item in evidence_of(learned)}
+            history = self._recalled(events)
+            build(
+                self.shop.repo,
+                lambda name: new.get(name) or self.shop.ledger.evidence(name),
+                _named(history, placement.branch),
+                self.shop.author,
+            )
 
     def _record(self, learned: Learned, events: Sequence[Event]) -> None:
         shop = self.shop
@@ -159,66 +187,82 @@ class _Run:
         if self.options.tasks_file is None:
             shop.private.save("bank.json", known.bank)
         if known.harvest is not None and not shop.stamp.simulated:
-            moved = shop.private.checkpoint().moved(known.harvest.read_from)
+            folders = [str(tree.path) for tree in worktrees(shop.repo)]
+            moved = shop.private.checkpoint().moved(known.harvest.read_from, folders)
             shop.private.save("checkpoint.json", moved)
 
     # --- publish ---
 
     def _finish_started(self) -> list[str]:
-        """A proposal that was recorded and not published (the run broke off) comes first, without learning anew."""
-        shop, notes = self.shop, []
-        for proposal in shop.history().proposals:
-            if not proposal.unfinished or proposal.simulated != shop.stamp.simulated:
+        """What an earlier run recorded and did not publish (it broke off) comes first, without learning anew."""
+        shop = self.shop
+        history = shop.history()
+        notes = []
+        for proposal in history.proposals:
+            if proposal.simulated != shop.stamp.simulated:
                 continue
-            try:
+            if proposal.unfinished:
+                notes.append(self._finished(history, proposal))
+            elif proposal.open and behind(proposal) and state(shop.repo, proposal) == "free":
                 publish(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
-                notes.append(f"{proposal.branch} was left unfinished by an earlier run and is finished now")
-            except SkilloptError as error:
-                gone = [settled("expired", item, shop.stamp, reason=error.message) for item in proposal.pending]
-                shop.ledger.append(gone, when=shop.stamp.now, message=f"Give {proposal.branch} up")
-                notes.append(
-                    f"{proposal.branch} was left unfinished by an earlier run and was given up: {error.message}"
-                )
+                notes.append(f"{proposal.branch} was rebuilt with just the edits that are still open")
         return notes
+
+    def _finished(self, history: History, proposal: Proposal) -> str:
+        shop = self.shop
+        why = hindrance(shop, history, proposal)
+        if why is None:
+            publish(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
+            return f"{proposal.branch} was left unfinished by an earlier run and is finished now"
+        gone = [settled("expired", item, shop.stamp, reason=why) for item in proposal.pending]
+        shop.ledger.append(gone, when=shop.stamp.now, message=f"Give {proposal.branch} up")
+        return f"{proposal.branch} was left unfinished by an earlier run and was given up: {why}"
 
     def _publish(self, placement: Placement | None) -> Proposal | None:
         """The open proposal after this run."""
         shop = self.shop
         if placement is not None:
-            proposal = shop.history().proposal(placement.branch)
-            if proposal is not None:
-                publish(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
-        return next(iter(shop.history().open), None)
+            proposal = _named(self._recalled(), placement.branch)
+            publish(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
+        return next(iter(self._recalled().open), None)
 
-    def _auto_adopt(self, learned: Learned, proposal: Proposal | None, notes: list[str]) -> str | None:
-        """Only when asked for, and only what is measured and strong throughout."""
-        if not self.config.propose.auto_adopt or proposal is None or not learned.accepted:
+    def _recalled(self, events: Sequence[Event] = ()) -> History:
+        """As it is recorded, with these events too."""
+        return recall((*self.shop.ledger.events(), *events), simulated=self.shop.stamp.simulated)
+
+    def _auto_adopt(self, placement: Placement | None, proposal: Proposal | None, notes: list[str]) -> str | None:
+        """Only when asked for, only what is measured and strong throughout, and only as this run left it."""
+        if not self.config.propose.auto_adopt or proposal is None or placement is None:
             return None
         verdicts = {item.event.data["verdict"] for item in proposal.pending}
         if proposal.simulated or verdicts != {"strong"}:
             notes.append("not adopted by itself: only a measured proposal whose edits are all strong is")
             return None
-        return adopt(self.shop.desk(), proposal).commit
+        try:
+            return adopt(self.shop.desk(), proposal).commit
+        except SkilloptError as error:  # the night is recorded; what stands in the way is its owner's
+            notes.append(f"not adopted by itself: {error.message}")
+            return None
 
     # --- tell ---
 
     def _told(
         self,
         learned: Learned,
+        night: int | None,
         proposal: Proposal | None,
         events: Sequence[Event],
-        notes: tuple[str, ...],
+        notes: Sequence[str],
         adopted: str | None = None,
     ) -> Ran:
         shop = self.shop
-        stamp = shop.stamp
         branch, commits = (proposal.branch, self._commits(proposal)) if proposal else (None, ())
         view = present.run_view(
             learned,
-            run=stamp.run,
-            night=None if stamp.simulated or self.options.dry_run else shop.history().nights,
-            started=stamp.ts,
-            ended=self.clock().isoformat(timespec="seconds").replace("+00:00", "Z"),
+            run=shop.stamp.run,
+            night=night,
+            started=shop.stamp.ts,
+            ended=replace(shop.stamp, now=self.clock()).ts,
             base=(shop.base.branch, shop.base.commit),
             dry_run=self.options.dry_run,
             proposed=tuple(item for item in events if item.type == "proposed"),
@@ -232,7 +276,10 @@ class _Run:
         return Ran(learned=learned, view=view, report=render.report(view), record=record)
 
     def _commits(self, proposal: Proposal) -> tuple[str, ...]:
-        return tuple(commit.sha for commit in log(self.shop.repo, proposal.tip or proposal.base, proposal.base))
+        """Oldest first; none where this clone does not have them."""
+        base, tip = present.base_of(proposal), proposal.tip or ""
+        known = self.shop.repo.resolve(base) and self.shop.repo.resolve(tip)
+        return tuple(commit.sha for commit in log(self.shop.repo, tip, base)) if known else ()
 
     def _keep(self, ran: Ran) -> None:
         shop = self.shop
@@ -242,6 +289,10 @@ class _Run:
             "diagnostics.json": json.dumps(cleaned, ensure_ascii=False, indent=1, allow_nan=False),
         }
         shop.private.report(shop.stamp.run, files)
+
+
+def _named(history: History, branch: str) -> Proposal:
+    return next(item for item in history.proposals if item.branch == branch)
 
 
 def _cleaned(value: Any, redact: Redactor) -> Any:

@@ -16,6 +16,8 @@ from skillopt_git.record import Stamp, event
 from skillopt_git.similarity import similarity
 from skillopt_git.targets import MOST_LINKS, Base, allowed
 
+GIVEN_UP = frozenset({"rejected", "superseded", "expired"})
+
 
 @dataclass(frozen=True, slots=True)
 class Trace:
@@ -27,15 +29,15 @@ class Trace:
 
 def sync(repo: GitRepo, history: History, base: Base, stamp: Stamp) -> tuple[Event, ...]:
     """The events that tell what became of proposals and adopted rules since. Reads what is local."""
-    look = _Look(repo, history, base, stamp)
+    told = _Told(_Look(repo, history, base), stamp)
     found: list[Event] = []
     for proposal in history.proposals:
         if proposal.open:
-            found += look.settled(proposal)
+            found += told.settled(proposal)
     for item in history.ever_adopted:
         taken_back = history.unlearned.get((item.branch, item.edit.id))
-        found += look.unlearned(item) if taken_back is None else look.back(item, taken_back)
-    found += look.late()
+        found += told.unlearned(item) if taken_back is None else told.back(item, taken_back)
+    found += told.late()
     return tuple(found)
 
 
@@ -47,103 +49,21 @@ def awaited(repo: GitRepo, history: History, base: Base) -> tuple[Proposed, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """At one base commit, with what is known of proposals. Each document is read once a commit."""
+    """What is at the base commit, of what is known of proposals. Each document is read once a commit."""
 
     repo: GitRepo
     history: History
     base: Base
-    stamp: Stamp | None = None
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
-
-    # --- what became of it ---
-
-    def settled(self, proposal: Proposal) -> Iterator[Event]:
-        merged = proposal.tip is not None and self._below(proposal.tip)
-        gone = _gone(self.repo, proposal)
-        for item in proposal.pending:
-            trace = self._trace(item, str(item.event.data["base"]))
-            if trace.came is not None:
-                yield from self._adopted_and_undone(item, trace)
-            elif self._reworded(item):
-                yield self._adopted(item, self.base.commit, "adopted-modified")
-            elif merged and on_branch(proposal, item):
-                yield self._said("rejected", item, commit=self.base.commit, reason="left out of the merge")
-            elif merged or gone:
-                why = "its branch was merged without it" if merged else "the branch was deleted"
-                yield self._said("expired", item, reason=why)
-
-    def _adopted_and_undone(self, item: Proposed, trace: Trace) -> Iterator[Event]:
-        yield self._adopted(item, trace.came, "adopted")
-        if trace.went is not None and not self.arrived(item) and not self._moved(item):
-            yield self._said("reverted", item, commit=trace.went)
-
-    def unlearned(self, item: Proposed) -> Iterator[Event]:
-        arrived = item.outcome.data.get("commit") if item.outcome else None
-        if self.arrived(item) or arrived is None or not self._below(str(arrived)) or self._moved(item):
-            return
-        trace = self._trace(item, f"{arrived}^1")
-        yield self._said("reverted", item, commit=trace.went or self.base.commit)
-
-    def back(self, item: Proposed, taken_back: Event) -> Iterator[Event]:
-        """A rule that was unlearned and is there again, as when the revert was reverted."""
-        commit = str(taken_back.data["commit"])
-        if self._there(item) and not self._lives_on(item) and self._below(commit):
-            trace = self._trace(item, commit)
-            if trace.came is not None:
-                yield self._adopted(item, trace.came, "adopted")
-
-    def late(self) -> Iterator[Event]:
-        """Edits of settled proposals that were taken over all the same: people may merge what we gave up."""
-        for proposal in self.history.proposals:
-            for item in proposal.edits:
-                given_up = item.outcome is not None and item.outcome.type in ("rejected", "superseded", "expired")
-                if given_up and self._there(item) and not self._lives_on(item):
-                    trace = self._trace(item, str(item.event.data["base"]))
-                    if trace.came is not None:
-                        yield self._adopted(item, trace.came, "adopted")
-
-    def _lives_on(self, item: Proposed) -> bool:
-        """Whether the same edit is open or adopted as part of another proposal."""
-        standing = (*self.history.adopted, *(other for open_ in self._open() for other in open_.pending))
-        return any(other.edit.id == item.edit.id and other.branch != item.branch for other in standing)
-
-    def _open(self) -> Iterator[Proposal]:
-        return (proposal for proposal in self.history.proposals if proposal.open)
-
-    # --- events ---
-
-    def _adopted(self, item: Proposed, commit: str | None, type_: EventType) -> Event:
-        """Ends the rejections that spoke of the same rule: a person changed their mind."""
-        ends = [
-            negative.event.id
-            for negative in self.history.negatives
-            if negative.holds_back(item.edit) and (item.edit.op != "delete" or negative.event.edit == item.edit.id)
-        ]
-        return self._said(type_, item, commit=commit, ends=ends)
-
-    def _said(
-        self,
-        type_: EventType,
-        item: Proposed,
-        *,
-        commit: str | None = None,
-        reason: str | None = None,
-        ends: Sequence[str] = (),
-    ) -> Event:
-        if self.stamp is None:
-            raise ValueError("who only looks says nothing")
-        return _event(type_, item, self.stamp, commit=commit, reason=reason, ends=ends)
-
-    # --- content ---
 
     def arrived(self, item: Proposed) -> bool:
         """Whether the base has it, in its own words or others, or what an edit has put in its place since."""
-        return self._there(item) or self._reworded(item) or self._replaced(item)
+        return self.there(item) or self.reworded(item) or self._replaced(item)
 
-    def _there(self, item: Proposed) -> bool:
+    def there(self, item: Proposed) -> bool:
         return present_in(self._text(self.base.commit, item.edit.target), item.edit)
 
-    def _reworded(self, item: Proposed) -> bool:
+    def reworded(self, item: Proposed) -> bool:
         """Whether a learned rule like it has come that no other edit wrote."""
         edit = item.edit
         if edit.op == "delete":
@@ -159,11 +79,9 @@ class _Look:
     def _replaced(self, item: Proposed) -> bool:
         about = (item.edit.target, fold(item.edit.sentence))
         later = (other for proposal in self.history.proposals for other in proposal.edits if other.edit.op != "add")
-        return any(
-            (other.edit.target, fold(other.edit.anchor or "")) == about and self._there(other) for other in later
-        )
+        return any((other.edit.target, fold(other.edit.anchor or "")) == about and self.there(other) for other in later)
 
-    def _moved(self, item: Proposed) -> bool:
+    def moved(self, item: Proposed) -> bool:
         """Whether another document of the base says it now: a rule that moved is not unlearned."""
         if item.edit.op == "delete":
             return False
@@ -177,24 +95,100 @@ class _Look:
 
     # --- commits ---
 
-    def _below(self, commit: str) -> bool:
+    def below(self, commit: str) -> bool:
         return _below(self.repo, commit, self.base.commit)
 
-    def _trace(self, item: Proposed, since: str) -> Trace:
+    def trace(self, item: Proposed, since: str) -> Trace:
         """Where the edit came in and went out along the base's own line of commits after `since`.
 
         In a shallow clone or a rewritten history nothing is known of that line, and only what is there now counts.
         """
-        if not self._below(since):
-            return Trace(self.base.commit if self._there(item) else None, None)
+        if not self.below(since):
+            return Trace(self.base.commit if self.there(item) else None, None)
         came = went = None
         for commit in log(self.repo, self.base.commit, since, first_parent=True, paths=[item.edit.target]):
-            there = present_in(self._text(commit.sha, item.edit.target), item.edit)
-            if there:
+            if present_in(self._text(commit.sha, item.edit.target), item.edit):
                 came, went = came or commit.sha, None
             elif came is not None:
                 went = went or commit.sha
-        return Trace(came, went)
+        return Trace(came or (self.base.commit if self.there(item) else None), went)
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a look at the base tells of proposals and their edits."""
+
+    look: _Look
+    stamp: Stamp
+
+    def settled(self, proposal: Proposal) -> Iterator[Event]:
+        look = self.look
+        merged = proposal.tip is not None and look.below(proposal.tip)
+        gone = _gone(look.repo, proposal)
+        for item in proposal.pending:
+            trace = look.trace(item, str(item.event.data["base"]))
+            if trace.came is not None:
+                yield from self._adopted_and_undone(item, trace)
+            elif look.reworded(item):
+                yield self._adopted(item, look.base.commit, "adopted-modified")
+            elif merged and on_branch(proposal, item):
+                yield self._said("rejected", item, commit=look.base.commit, reason="left out of the merge")
+            elif merged or gone:
+                why = "its branch was merged without it" if merged else "the branch was deleted"
+                yield self._said("expired", item, reason=why)
+
+    def _adopted_and_undone(self, item: Proposed, trace: Trace) -> Iterator[Event]:
+        yield self._adopted(item, trace.came)
+        if trace.went is not None and not self.look.arrived(item) and not self.look.moved(item):
+            yield self._said("reverted", item, commit=trace.went)
+
+    def unlearned(self, item: Proposed) -> Iterator[Event]:
+        look = self.look
+        arrived = str(item.outcome.data["commit"]) if item.outcome else ""
+        if look.below(arrived) and not look.arrived(item) and not look.moved(item):
+            went = look.trace(item, f"{arrived}^1").went
+            yield self._said("reverted", item, commit=went or look.base.commit)
+
+    def back(self, item: Proposed, taken_back: Event) -> Iterator[Event]:
+        """A rule that was unlearned and is there again, as when the revert was reverted."""
+        commit = str(taken_back.data["commit"])
+        if self.look.there(item) and self.look.below(commit) and not self._lives_on(item):
+            yield self._adopted(item, self.look.trace(item, commit).came)
+
+    def late(self) -> Iterator[Event]:
+        """Edits of settled proposals that were taken over all the same: people may merge what we gave up."""
+        edits_ = (item for proposal in self.look.history.proposals for item in proposal.edits)
+        for item in edits_:
+            given_up = item.outcome is not None and item.outcome.type in GIVEN_UP
+            if given_up and self.look.there(item) and not self._lives_on(item):
+                yield self._adopted(item, self.look.trace(item, str(item.event.data["base"])).came)
+
+    def _lives_on(self, item: Proposed) -> bool:
+        """Whether the same edit is open or adopted as part of another proposal."""
+        history = self.look.history
+        pending = (other for proposal in history.proposals if proposal.open for other in proposal.pending)
+        standing = (*history.adopted, *pending)
+        return any(other.edit.id == item.edit.id and other.branch != item.branch for other in standing)
+
+    def _adopted(self, item: Proposed, commit: str | None, type_: EventType = "adopted") -> Event:
+        """Ends the rejections that spoke of the same rule: a person changed their mind."""
+        ends = [
+            negative.event.id
+            for negative in self.look.history.negatives
+            if negative.holds_back(item.edit) and (item.edit.op != "delete" or negative.event.edit == item.edit.id)
+        ]
+        return self._said(type_, item, commit=commit, ends=ends)
+
+    def _said(
+        self,
+        type_: EventType,
+        item: Proposed,
+        *,
+        commit: str | None = None,
+        reason: str | None = None,
+        ends: Sequence[str] = (),
+    ) -> Event:
+        return _event(type_, item, self.stamp, commit=commit, reason=reason, ends=ends)
 
 
 def _below(repo: GitRepo, ancestor: str, commit: str) -> bool:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 from skillopt_git.cycle import Inputs
+from skillopt_git.errors import ConfigError, GitError, SafetyError
 from skillopt_git.model import Candidate, Event
 from skillopt_git.night import Learned
 from skillopt_git.outcomes import settled
-from skillopt_git.publish import branch_name, state
-from skillopt_git.recall import History, Proposal, Proposed
-from skillopt_git.record import Placement, Stamp
+from skillopt_git.present import base_of
+from skillopt_git.publish import HEADS, branch_name, build, state
+from skillopt_git.recall import History, Proposal
+from skillopt_git.record import Placement, Stamp, event
 from skillopt_git.targets import Base, document_entry
 from skillopt_git.workshop import Workshop
 
 TRIED = frozenset({"gate", "no_edits", "no_heldout", "all_suppressed"})  # reasons that say something about a rule
+FROZEN = frozenset({"touched", "checked out"})
 IN_WORDS = {
     "touched": "not as it was left: somebody committed to it",
     "checked out": "checked out",
-    "gone": "gone",
+    "gone": "not in this clone",
     "simulated": "open, and this run is a simulation",
+    "elsewhere": "open for another base branch",
+    "outdated": "measured on a text that changed since",
 }
 
 
@@ -30,15 +35,40 @@ def outdated(shop: Workshop, inputs: Inputs) -> Proposal | None:
     Only where its branch may be rebuilt and every need it answers is known tonight; otherwise it stays as it is.
     """
     open_ = next((item for item in inputs.history.open if item.simulated == shop.stamp.simulated), None)
-    if open_ is None or state(shop.repo, open_) != "free":
+    if open_ is None or not _changed(shop, open_) or state(shop.repo, open_) != "free":
         return None
     known = {*inputs.bank.needs, *(need for file in inputs.files for need in file.needs)}
-    changed = any(_blob(shop, item) != item.event.data["base_blob"] for item in open_.pending)
-    return open_ if changed and all(item.edit.need in known for item in open_.pending) else None
+    return open_ if all(item.edit.need in known for item in open_.pending) else None
 
 
-def _blob(shop: Workshop, item: Proposed) -> str | None:
-    entry = document_entry(shop.repo, shop.base.commit, item.edit.target)
+def hindrance(shop: Workshop, history: History, proposal: Proposal) -> str | None:
+    """Why a proposal that was recorded cannot be published any more: its text, memory or the branch's name changed."""
+    there = shop.repo.ref(f"{HEADS}{proposal.branch}")
+    try:
+        built = build(shop.repo, shop.ledger.evidence, proposal, shop.author)
+    except (ConfigError, GitError, SafetyError) as error:
+        return error.message
+    if there not in (None, built.tip):
+        return f"another branch has the name {proposal.branch}"
+    if _changed(shop, proposal):
+        return "the text it was measured on changed"
+    if any(negative.holds_back(item.edit) for negative in history.negatives for item in proposal.pending):
+        return "what it says was rejected since"
+    return None
+
+
+def _changed(shop: Workshop, proposal: Proposal) -> bool:
+    return any(
+        _blob(shop, shop.base.commit, item.edit.target) != item.event.data["base_blob"] for item in proposal.pending
+    )
+
+
+def _blob(shop: Workshop, commit: str, path: str) -> str | None:
+    """None where there is no file yet; a file that cannot be taught any more is like no blob that was measured."""
+    try:
+        entry = document_entry(shop.repo, commit, path)
+    except (ConfigError, SafetyError):
+        return "not to be taught"
     return entry.sha if entry else None
 
 
@@ -56,13 +86,45 @@ def place(
     if open_ is None:
         branch = branch_name(shop.repo, history, today)
         return Placement(branch=branch, base=shop.base, before=0, candidates=candidates)
-    found = "simulated" if open_.simulated != shop.stamp.simulated else state(shop.repo, open_)
-    if found != "free":
-        count = len(candidates)
-        notes.append(f"{count} proven edit{'s' * (count != 1)} wait: {open_.branch} is {IN_WORDS[found]}")
+    base = _base_for(shop, open_, candidates)
+    if isinstance(base, str):
+        notes.append(_waiting(candidates, open_.branch, base))
         return None
-    base = Base(open_.base_branch, open_.base)
     return Placement(branch=open_.branch, base=base, before=len(open_.edits), candidates=candidates)
+
+
+def _base_for(shop: Workshop, open_: Proposal, candidates: Sequence[Candidate]) -> Base | str:
+    """The base on which the open proposal can take these edits in, or the word why it cannot.
+
+    Its own, unless a document they were tried in is another one there: then the newest.
+    """
+    if open_.simulated != shop.stamp.simulated:
+        return "simulated"
+    if open_.base_branch != shop.base.branch:
+        return "elsewhere"
+    found = state(shop.repo, open_)
+    if found != "free":
+        return found
+    base = Base(open_.base_branch, base_of(open_))
+    if all(_blob(shop, base.commit, item.document.path) == item.document.blob for item in candidates):
+        return base
+    return "outdated" if _changed(shop, open_) else shop.base
+
+
+def _waiting(candidates: Sequence[Candidate], branch: str, why: str) -> str:
+    rules = ", ".join(f"'{item.edits[0].sentence}'" for item in candidates)
+    one = len(candidates) == 1
+    return f"{rules} {'has' if one else 'have'} to wait: {branch} is {IN_WORDS[why]}"
+
+
+def frozen(shop: Workshop, history: History) -> Iterator[Event]:
+    """Said once for each tip that is found on somebody's desk: until it is decided, the branch is left alone."""
+    for proposal in history.open:
+        why = state(shop.repo, proposal)
+        tip = shop.repo.ref(f"{HEADS}{proposal.branch}")
+        if why in FROZEN and tip is not None:
+            data = {"branch": proposal.branch, "why": why, "tip": tip}
+            yield event("frozen", [proposal.branch, why], shop.stamp, cause=tip, data=data)
 
 
 def _proposable(learned: Learned, open_: Proposal | None) -> tuple[Candidate, ...]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -23,25 +24,31 @@ from skillopt_git.bank import Bank
 from skillopt_git.errors import Busy, ConfigError
 from skillopt_git.model import RECORD, RECORD_VERSION
 
+KEY_BYTES = 32
+
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Up to when each (source, home) was read: `read[source][home]` is an instant in ISO format."""
+    """Up to when each (source, home) was read: `read[source][home]` is an instant in ISO format.
+
+    `worktrees` are the folders of work trees so far; sessions of one that was removed since still count.
+    """
 
     __pydantic_config__ = RECORD
     v: int = RECORD_VERSION
     read: dict[str, dict[str, datetime]] = field(default_factory=dict)
+    worktrees: tuple[str, ...] = ()
 
     def since(self, source: str, home: str) -> datetime | None:
         return self.read.get(source, {}).get(home)
 
-    def moved(self, instants: Mapping[tuple[str, str], datetime]) -> Checkpoint:
+    def moved(self, instants: Mapping[tuple[str, str], datetime], worktrees: Iterable[str] = ()) -> Checkpoint:
         read = {source: dict(homes) for source, homes in self.read.items()}
         for (source, home), instant in instants.items():
             read.setdefault(source, {})[home] = instant
-        return Checkpoint(read=read)
+        return Checkpoint(read=read, worktrees=tuple(sorted({*self.worktrees, *worktrees})))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +67,12 @@ class Private:
         return self.folder / "reports"
 
     def key(self) -> bytes:
-        """The random key behind redaction marks; made on first use."""
+        """The random key behind redaction marks; made on first use, by whoever comes first."""
         path = self.folder / "key"
-        if not path.exists():
-            write(path, secrets.token_bytes(32))
+        if path.is_file() and path.stat().st_size != KEY_BYTES:
+            self._aside(path)
+        if not path.is_file():
+            write(path, secrets.token_bytes(KEY_BYTES), replace=False)
         return path.read_bytes()
 
     def bank(self) -> Bank:
@@ -90,19 +99,26 @@ class Private:
 
     def read_report(self, run: str, name: str) -> str | None:
         path = self.reports / run / name
-        return path.read_text(encoding="utf-8") if path.parent.parent == self.reports and path.is_file() else None
+        named = re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{8}", run)  # anything else may lead elsewhere
+        return path.read_text(encoding="utf-8", errors="replace") if named and path.is_file() else None
 
     def _load(self, type_: type[T], name: str) -> T | None:
+        """Raises `ConfigError` for a record of a newer tool, which is not damaged."""
         path = self.folder / name
         if not path.is_file():
             return None
+        data = path.read_bytes()
+        refuse_newer(data, str(path))
         try:
-            return schema.read(type_, path.read_bytes(), where=str(path))
+            return schema.read(type_, data, where=str(path))
         except ConfigError:
-            aside = path.with_name(f"{name}.damaged-{secrets.token_hex(4)}")
-            path.replace(aside)
-            self.notes.append(f"{name} was damaged and is kept as {aside.name}; it starts anew")
+            self._aside(path)
             return None
+
+    def _aside(self, path: Path) -> None:
+        aside = path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}")
+        path.replace(aside)
+        self.notes.append(f"{path.name} was damaged and is kept as {aside.name}; it starts anew")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -122,15 +138,29 @@ class Private:
             held.release()
 
 
-def write(path: Path, data: bytes) -> None:
-    """The whole file or nothing, readable by its owner only."""
+def refuse_newer(data: bytes, where: str) -> None:
+    """Raises `ConfigError` for a record of a newer tool."""
+    try:
+        record = json.loads(data)
+    except ValueError:
+        return
+    version = record.get("v") if isinstance(record, dict) else None
+    if isinstance(version, int) and version > RECORD_VERSION:
+        raise ConfigError(f"{where} was written by a newer tool (v {version})", "update skillopt-git")
+
+
+def write(path: Path, data: bytes, *, replace: bool = True) -> None:
+    """The whole file or nothing, readable by its owner only. Without `replace` a file that is there stays."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
+        if replace:
+            Path(temporary).replace(path)
+        else:
+            with suppress(FileExistsError):
+                path.hardlink_to(temporary)
+    finally:
         Path(temporary).unlink(missing_ok=True)
-        raise

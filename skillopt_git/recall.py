@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from skillopt_git.model import Edit, Event, Split, canonical_json
 from skillopt_git.similarity import similarity
+from skillopt_git.soundness import proposed_edit
 
 NEAR_DUPLICATE = 0.85  # of two rule texts: at or above it a rejection of one holds back the other
 # Of two outcomes of one edit, as two clones may see them, the first here stands: what is merged is merged.
@@ -216,19 +217,6 @@ def _families(events: Iterable[Event]) -> dict[str, Family]:
         elif families[name].split != data["split"]:
             families[name] = replace(families[name], split=None)
     return families
-
-
-def proposed_edit(event: Event) -> Edit:
-    """The edit a `proposed` event holds."""
-    op = event.data["op"]
-    return Edit(
-        op=op,
-        target=event.target or "",
-        anchor=event.data["anchor"],
-        text=None if op == "delete" else event.text,
-        reason=event.reason or "",
-        need=event.data["need"],
-    )
 
 
 def _proposals(events: tuple[Event, ...]) -> Iterator[Proposal]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from skillopt_git import __version__
@@ -35,7 +35,7 @@ class Stamp:
 
     @property
     def ts(self) -> str:
-        return self.now.isoformat(timespec="seconds").replace("+00:00", "Z")
+        return self.now.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def event(type_: EventType, subject_: Json, stamp: Stamp, *, cause: str | None = None, **fields: Any) -> Event:

@@ -6,7 +6,7 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,10 +22,10 @@ from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.harvest import Scope
 from skillopt_git.judges import RubricJudge, TaskJudge, problem
 from skillopt_git.ledger import Ledger
-from skillopt_git.model import RECORD_VERSION, Document, DocumentKind, Task, TasksFile
+from skillopt_git.model import Document, DocumentKind, Task, TasksFile
 from skillopt_git.night import Models, Teachable
 from skillopt_git.ports import Backend, SessionSource
-from skillopt_git.private import Private
+from skillopt_git.private import Private, refuse_newer
 from skillopt_git.redact import Redactor
 from skillopt_git.targets import Base, allowed, document_entry
 from skillopt_git.worktrees import worktrees
@@ -58,15 +58,15 @@ def sources(config: Config, environ: Mapping[str, str] = os.environ) -> tuple[Se
     return tuple(_look_up("source", name, SOURCES)(config, environ) for name in names)
 
 
-def scope(config: Config, repo: GitRepo) -> Scope:
-    """`repository` (with its work trees and `harvest.roots`), `all`, or the folders named."""
+def scope(config: Config, repo: GitRepo, earlier: Sequence[str] = ()) -> Scope:
+    """`repository` (with its work trees, now and `earlier`, and `harvest.roots`), `all`, or the folders named."""
     chosen = config.harvest.scope
     if chosen == ("all",):
         return Scope(roots=None)
     if len(chosen) == 1 and SCOPES.get(chosen[0]) == "repository":
-        own = [tree.path for tree in worktrees(repo)] if repo.root else []
-        return Scope(roots=(*own, *(Path(root).expanduser() for root in config.harvest.roots)))
-    folders = [Path(name).expanduser() for name in chosen]
+        own = [tree.path for tree in worktrees(repo)]
+        return Scope(roots=(*own, *map(Path, earlier), *map(_expanded, config.harvest.roots)))
+    folders = [_expanded(name) for name in chosen]
     missing = [str(folder) for folder in folders if not folder.is_absolute()]
     if missing:
         raise ConfigError(
@@ -74,6 +74,10 @@ def scope(config: Config, repo: GitRepo) -> Scope:
             "it is 'repository', 'all', or absolute paths of folders",
         )
     return Scope(roots=tuple(folders))
+
+
+def _expanded(name: str) -> Path:
+    return Path(os.path.expanduser(name))  # noqa: PTH111 - `Path.expanduser` fails for a user there is not
 
 
 def reading(
@@ -89,7 +93,7 @@ def reading(
 
     return Reading(
         sources=sources(config),
-        scope=scope(config, repo),
+        scope=scope(config, repo, checkpoint.worktrees),
         since=since,
         redact=redact,
         headless=config.harvest.headless,
@@ -102,12 +106,11 @@ def reading(
 
 def tasks_file(data: bytes, where: str) -> TasksFile:
     """A tasks file, or an error that lists everything wrong with it."""
+    refuse_newer(data, where)  # first: what a newer tool wrote may have fields that look wrong from here
     found = schema.problems(TasksFile, data)
     if found:
         raise _not_valid(where, found)
     file = schema.read(TasksFile, data, where=where)
-    if file.v > RECORD_VERSION:
-        raise ConfigError(f"{where} was written by a newer tool (v {file.v})", "update skillopt-git")
     found = [*_twice(file.tasks), *(line for task in file.tasks for line in _task_problems(task, file))]
     if found:
         raise _not_valid(where, found)
@@ -139,18 +142,29 @@ def given_tasks(path: Path, *, simulated: bool) -> TasksFile:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     file = tasks_file(data, str(path))
-    if not file.reviewed and not simulated:
-        raise ConfigError(
-            f"{path} is not reviewed, and its texts would leave this machine",
-            'read it, then set "reviewed": true in it',
-        )
+    _refuse_unreviewed(file, str(path), simulated=simulated)
     return file
 
 
-def shared_tasks(repo: GitRepo, base: Base) -> tuple[TasksFile, ...]:
-    """The shared bank at the base commit."""
-    entries = [entry for entry in repo.paths(base.commit, SHARED_TASKS) if entry.path.endswith(".json")]
-    return tuple(tasks_file(repo.blob(entry.sha), entry.path) for entry in entries)
+def _refuse_unreviewed(file: TasksFile, where: str, *, simulated: bool) -> None:
+    if not file.reviewed and not simulated:
+        raise ConfigError(
+            f"{where} is not reviewed, and its texts would leave this machine",
+            'read it, then set "reviewed": true in it',
+        )
+
+
+def shared_tasks(repo: GitRepo, base: Base, *, simulated: bool = True) -> tuple[TasksFile, ...]:
+    """The shared bank at the base commit. A task that two files hold counts once."""
+    known: set[str] = set()
+    files: list[TasksFile] = []
+    for entry in repo.paths(base.commit, SHARED_TASKS):
+        if allowed(entry.path):
+            file = tasks_file(repo.blob(entry.sha), entry.path)
+            _refuse_unreviewed(file, entry.path, simulated=simulated)
+            files.append(replace(file, tasks=tuple(task for task in file.tasks if task.id not in known)))
+            known |= {task.id for task in file.tasks}
+    return tuple(files)
 
 
 # --- documents ---------------------------------------------------------------------------------------------------
@@ -165,20 +179,17 @@ class Taught:
 def teachable(config: Config, repo: GitRepo, base: Base) -> Taught:
     """The documents at the base commit. One that was named must be teachable; another is left out if it is not."""
     chosen = config.documents
+    if not (chosen.evolve_skill or chosen.evolve_memory):
+        raise ConfigError("there is nothing to teach", "set documents.evolve_skill or documents.evolve_memory")
     notes: list[str] = []
     skill = memory = None
     if chosen.evolve_skill:
-        skill = _document(repo, base, skill_path(chosen.skill or DEFAULT_SKILL), "skill")
+        path = skill_path(chosen.skill or DEFAULT_SKILL)
+        skill = _document(repo, base, path, "skill", named=bool(chosen.skill), notes=notes)
     if chosen.evolve_memory:
-        path = chosen.memory if chosen.memory != "auto" else _memory_path(config, repo, base)
-        try:
-            memory = _document(repo, base, path, "memory")
-        except (ConfigError, SafetyError) as error:
-            if chosen.memory != "auto":
-                raise
-            notes.append(f"{path} is left alone: {error.message}")
-    if skill is None and memory is None and not notes:
-        raise ConfigError("there is nothing to teach", "set documents.evolve_skill or documents.evolve_memory")
+        named = chosen.memory != "auto"
+        path = chosen.memory if named else _memory_path(config, repo, base)
+        memory = _document(repo, base, path, "memory", named=named, notes=notes)
     return Taught(Teachable(skill=skill, memory=memory, general_to_memory=not chosen.skill), tuple(notes))
 
 
@@ -200,7 +211,19 @@ def _memory_path(config: Config, repo: GitRepo, base: Base) -> str:
     return there[0] if there else usual
 
 
-def _document(repo: GitRepo, base: Base, path: str, kind: DocumentKind) -> Document:
+def _document(
+    repo: GitRepo, base: Base, path: str, kind: DocumentKind, *, named: bool, notes: list[str]
+) -> Document | None:
+    try:
+        return document(repo, base, path, kind)
+    except (ConfigError, SafetyError) as error:
+        if named:
+            raise
+        notes.append(f"{path} is left alone: {error.message}")
+        return None
+
+
+def document(repo: GitRepo, base: Base, path: str, kind: DocumentKind) -> Document:
     entry = document_entry(repo, base.commit, path)
     if entry is None:
         return Document(path=path, kind=kind, text=edits.scaffold(kind, path), blob=None)

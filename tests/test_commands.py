@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,8 +13,12 @@ import pytest
 import skills_ref
 
 from skillopt_git import cli
+from skillopt_git.gitrepo import GitRepo
+from skillopt_git.model import rule_id
 from tests.helpers import Repository
-from tests.nights import ALWAYS, PNPM, SKILL, Run, sessions
+from tests.helpers_git import TOOL, snapshot
+from tests.nights import ALWAYS, PNPM, SKILL, TICKET, Run, sessions
+from tests.proposals import LEDGER, NOW
 
 Say = Callable[..., str]
 
@@ -31,6 +36,12 @@ def test_init_writes_settings_and_a_skill_and_overwrites_nothing(repo: Repositor
     assert "kept  .skillopt.toml" in again
     assert f"kept  {SKILL}" in again
     assert (repo.path / ".skillopt.toml").read_text() == "[gate]\nmetric = 'hard'\n"
+
+
+def test_init_tells_what_it_made_as_a_record(repo: Repository, invoke: Run) -> None:
+    """Made the first time, kept the second."""
+    assert invoke("init") == {"v": 1, "made": [".skillopt.toml", SKILL], "kept": []}
+    assert invoke("init") == {"v": 1, "made": [], "kept": [".skillopt.toml", SKILL]}
 
 
 def test_the_scaffold_of_init_is_a_valid_skill(repo: Repository, say: Say) -> None:
@@ -90,6 +101,19 @@ def test_what_init_wrote_does_not_stand_in_the_way_of_adopting(
     say("adopt")
 
     assert "- Use pnpm, not npm" in (repo.path / SKILL).read_text()
+
+
+# --- run ---------------------------------------------------------------------------------------------------------
+
+
+def test_run_and_dry_run_print_their_report(repo: Repository, home: Path, say: Say) -> None:
+    """What it found, where the branch is and how to go on; a dry run says that it wrote nothing."""
+    sessions(home, repo, PNPM)
+
+    assert "Dry run: nothing was written." in say("dry-run")
+    told = say("run")
+    for word in ("Use pnpm, not npm", "skillopt-git adopt", "skillopt-git reject", "What was read"):
+        assert word in told
 
 
 # --- harvest -----------------------------------------------------------------------------------------------------
@@ -293,6 +317,107 @@ def test_a_secret_in_a_reason_is_refused_before_anything_is_written(
     assert len(invoke("status")["open"]) == 1
 
 
+# --- every verb --------------------------------------------------------------------------------------------------
+
+VERBS = (
+    *("run", "dry-run", "harvest", "tasks list", "tasks show t1-x", "status", "show", "log", "adopt", "reject"),
+    *("rejections list", "rejections show e1-x", "rejections undo e1-x", "revert e1-x", "init"),
+)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_failure_is_one_json_document_too(tmp_path: Path, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """On stdout, with kind, message and hint, whatever the verb; nothing on stderr."""
+    assert cli.run([*verb.split(), "--repo", str(tmp_path), "--json"]) == 2
+
+    told = capsys.readouterr()
+    error = json.loads(told.out)["error"]
+    assert set(error) == {"kind", "message", "hint"}
+    assert error["kind"] == "usage"
+    assert told.err == ""
+
+
+def test_no_verb_but_adopt_touches_the_users_files(repo: Repository, home: Path, invoke: Run) -> None:
+    """In a dirty repository all others leave work tree, index, HEAD, stash and config byte for byte."""
+    sessions(home, repo, [*PNPM, *TICKET])
+    edits = invoke("run")["edits"]
+    invoke("adopt")
+    repo.write({"stashed.txt": "x"})
+    repo.git("add", "stashed.txt")
+    repo.git("stash")
+    repo.write({"README.md": "# changed\n", SKILL: "mine\n", "staged.txt": "staged", "untracked.txt": "x"})
+    repo.git("add", "staged.txt")
+    before = snapshot(repo)
+    before.pop("refs")
+    sessions(home, repo, [*PNPM, *TICKET, *ALWAYS])
+
+    for verb, *args in (
+        *(("run",), ("dry-run",), ("harvest",), ("tasks list",), ("status",), ("show",), ("show", "--last"), ("log",)),
+        *(("revert", edits[0]["id"]), ("reject",), ("rejections list",), ("run",)),
+        *(("rejections undo", rule_id("Always run ruff first")), ("run",), ("reject",)),
+    ):
+        invoke(verb, *args)
+        after = snapshot(repo)
+        after.pop("refs")
+        assert after == before, verb
+    assert invoke("revert", edits[0]["id"], "--now", code=1)["error"]["kind"] == "process"
+    after = snapshot(repo)
+    after.pop("refs")
+    assert after == before
+
+
+def ledger_line(repo: Repository, line: str) -> None:
+    """Adds a line to the ledger's newest file, as somebody else's tool might."""
+    opened = GitRepo.open(repo.path)
+    head = opened.resolve(LEDGER)
+    assert head is not None
+    file = opened.paths(head, "events/")[-1]
+    blob = opened.write_blob(opened.blob(file.sha) + line.encode() + b"\n")
+    changes = {file.path: (file.mode, blob)}
+    commit = opened.commit(parent=head, changes=changes, message="Other", author=TOOL, when=NOW)
+    opened.update_ref(LEDGER, commit, head, "other")
+
+
+@pytest.mark.parametrize("verb", ["run", "status", "show", "log", "adopt", "rejections list"])
+def test_a_ledger_of_a_newer_tool_is_refused(repo: Repository, home: Path, invoke: Run, verb: str) -> None:
+    """With the advice to update, by every verb that reads it."""
+    sessions(home, repo, PNPM)
+    invoke("run")
+    ledger_line(repo, '{"v": 2, "id": "0000000000000000", "weather": "fine"}')
+
+    assert "newer tool" in invoke(verb, code=2)["error"]["message"]
+
+
+def test_damaged_lines_of_the_ledger_are_passed_over(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+    """What can be read counts, and the count of the rest is told."""
+    sessions(home, repo, PNPM)
+    branch = invoke("run")["branch"]
+    ledger_line(repo, '{"v": 1, "id": "00')
+
+    assert "Passed over in the ledger: 1 damaged line." in say("status")
+    assert invoke("show")["branch"] == branch
+
+
+def test_a_report_of_another_clone_is_told_as_such(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+    """The ledger knows the run; the report stayed where it was made."""
+    sessions(home, repo, PNPM)
+    run = invoke("run")["run"]
+    shutil.rmtree(repo.path / ".git" / "skillopt" / "reports")
+
+    assert f"the report of {run} is not on this machine" in say("show", run, code=2)
+    assert "nothing to show yet" in say("show", "--last", code=2)
+    assert "Use pnpm, not npm" in say("show")
+
+
+def test_damaged_diagnostics_are_an_error_and_no_crash(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+    """The file was cut off."""
+    sessions(home, repo, PNPM)
+    run = invoke("run")["run"]
+    (repo.path / ".git" / "skillopt" / "reports" / run / "diagnostics.json").write_text('{"v": 1')
+
+    assert "are damaged" in say("show", run, "--diagnostics", code=2)
+
+
 # --- demo and the process ----------------------------------------------------------------------------------------
 
 
@@ -303,6 +428,14 @@ def test_the_demo_shows_one_accepted_one_harmful_one_unverified(say: Say, capsys
     told = capsys.readouterr().out
     for word in ("strong       Use pnpm", "harmful      ", "unverified   ", "Learn (simulated)", "Merging", "adopt"):
         assert word in told
+
+
+def test_the_demo_as_a_record(capsys: pytest.CaptureFixture[str]) -> None:
+    """One document: the record of its night."""
+    assert cli.run(["demo", "--json"]) == 0
+
+    record = json.loads(capsys.readouterr().out)
+    assert (record["verdict"], record["simulated"], len(record["edits"])) == ("strong", True, 1)
 
 
 def test_the_demo_can_be_kept_to_play_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

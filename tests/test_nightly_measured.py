@@ -132,6 +132,121 @@ def test_auto_adopt_merges_what_is_strong_and_measured(repo: Repository, home: P
     assert f"- {RULE}\n" in (repo.path / SKILL).read_text()
 
 
+def test_auto_adopt_that_meets_local_changes_leaves_the_proposal_open(
+    repo: Repository, home: Path, night: Callable[..., Ran], invoke: Run
+) -> None:
+    """The night is recorded and told; what stands in the way is noted, and nothing of it is touched."""
+    sessions(home, repo, PNPM)
+    repo.write({SKILL: "mine\n"})
+
+    ran = night(propose__auto_adopt=True)
+
+    assert (ran.record["adopted"], ran.record["proposed"]) == (False, True)
+    assert any(note.startswith("not adopted by itself: ") for note in ran.record["notes"])
+    assert (repo.path / SKILL).read_text() == "mine\n"
+    assert invoke("show", "--last")["run"] == ran.record["run"]
+
+
+def test_auto_adopt_never_merges_what_somebody_else_has_touched(
+    repo: Repository, home: Path, night: Callable[..., Ran]
+) -> None:
+    """New edits wait for the reviewer, and so does the merge."""
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    repo.git("switch", "--quiet", branch)
+    repo.commit("Review", {"notes.md": "not yet\n"})
+    repo.git("switch", "--quiet", "main")
+    sessions(home, repo, [*PNPM, *TICKET])
+
+    ran = night(options=Options(anew=True), propose__auto_adopt=True)
+
+    assert (ran.record["accepted"], ran.record["adopted"]) == (True, False)
+    assert repo.git("rev-list", "--count", "main").strip() == "1"
+
+
+def test_auto_adopt_does_nothing_on_a_night_without_a_new_proof(
+    repo: Repository, home: Path, night: Callable[..., Ran]
+) -> None:
+    """What was left open before is its owner's to decide."""
+    sessions(home, repo, PNPM)
+    night()
+
+    assert night(options=Options(anew=True), propose__auto_adopt=True).record["adopted"] is False
+
+
+def test_what_a_person_decided_about_a_simulation_counts(
+    repo: Repository, home: Path, night: Callable[..., Ran], invoke: Run
+) -> None:
+    """Rejected there is rejected here."""
+    sessions(home, repo, PNPM)
+    invoke("run")
+    invoke("reject", "--reason", "we like npm")
+
+    ran = night()
+
+    assert (ran.record["reason"], ran.record["branch"]) == ("all_suppressed", None)
+    assert "we like npm" in ran.record["suppressed"][0]["why"]
+
+
+def test_sessions_of_a_work_tree_that_is_gone_still_count(
+    repo: Repository, home: Path, night: Callable[..., Ran]
+) -> None:
+    """It was there when an earlier run was recorded."""
+    desk = Repository(repo.path.parent / "desk")
+    repo.git("worktree", "add", "--quiet", "-b", "feature", str(desk.path))
+    night()
+    sessions(home, desk, PNPM)
+    repo.git("worktree", "remove", str(desk.path))
+
+    assert night(options=Options(anew=True)).record["sessions"] == 4
+
+
+def test_a_dry_run_tries_a_changed_text_anew_too(repo: Repository, home: Path, night: Callable[..., Ran]) -> None:
+    """The answer is the one a run would give."""
+    repo.commit("A skill", {SKILL: "---\nname: skillopt-sleep-learned\ndescription: d\n---\n"})
+    sessions(home, repo, PNPM)
+    night()
+    repo.commit("By hand", {SKILL: "---\nname: skillopt-sleep-learned\ndescription: d\n---\n\nBe brief.\n"})
+
+    ran = night(options=Options(dry_run=True))
+
+    assert [edit["text"] for edit in ran.record["edits"]] == [RULE]
+
+
+def test_a_partly_adopted_proposal_is_rebuilt_on_the_new_text(
+    repo: Repository, home: Path, night: Callable[..., Ran]
+) -> None:
+    """One edit was picked; the other is tried on the text with it, and stands on that commit."""
+    sessions(home, repo, [*PNPM, *TICKET])
+    first = night()
+    picked = first.record["commits"][0]
+    repo.git("cherry-pick", picked)
+    base = repo.git("rev-parse", "main").strip()
+
+    second = night()
+
+    branch = second.record["branch"]
+    assert branch == first.record["branch"]
+    assert repo.git("rev-parse", f"{branch}~1").strip() == base
+    assert len(second.record["edits"]) == 1
+    assert "ticket" in repo.git("diff", f"main..{branch}")
+    assert "pnpm" in taught(repo, branch)
+    assert night().record["commits"] == second.record["commits"]
+
+
+def test_an_unreviewed_shared_bank_is_refused_by_a_real_backend(
+    repo: Repository, home: Path, night: Callable[..., Ran], invoke: Run
+) -> None:
+    """The simulation takes it; nothing leaves the machine there."""
+    record = {"v": 1, "reviewed": False, "needs": {}, "tasks": []}
+    repo.commit("Share", {".skillopt/tasks/all.json": json.dumps(record)})
+
+    with pytest.raises(ConfigError, match="is not reviewed"):
+        night()
+
+    assert invoke("run")["reason"] == "no_sessions"
+
+
 def test_a_measured_proposal_takes_the_place_of_a_simulated_one(
     repo: Repository, home: Path, night: Callable[..., Ran], invoke: Run
 ) -> None:
@@ -195,7 +310,7 @@ def test_too_many_failed_calls_are_invalid_and_recorded_as_nothing_else(
 
     ran = night(flaky)
 
-    assert ran.record["verdict"] == "invalid"
+    assert (ran.record["verdict"], ran.exit_code) == ("invalid", 4)
     assert ran.record["branch"] is None
     assert night().record["verdict"] == "strong"
 

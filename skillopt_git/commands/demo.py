@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from skillopt_git.commands.options import now
+from skillopt_git.commands.options import AsJson, now
 from skillopt_git.console import Console
 from skillopt_git.errors import UsageError
 
@@ -21,11 +21,12 @@ def command(
     keep: Annotated[
         Path | None, typer.Option(help="Make the repository in this new folder, and leave it there.")
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Watch a simulated night in a throwaway repository."""
     from skillopt_git import nightly, present, render, wiring  # what it needs would slow down every start
     from skillopt_git.commands.options import settings
-    from skillopt_git.history import log
+    from skillopt_git.history import show
     from skillopt_git.workshop import open_workshop
 
     console = Console()
@@ -35,9 +36,6 @@ def command(
         repo = folder / "acme-shop"
         _repository(repo, sample["files"])
         write_sessions(folder / "claude", str(repo), sample["dialogues"], now())
-        console.out(
-            f"A throwaway repository with {len(sample['dialogues'])} sample sessions. Its first night, simulated:\n"
-        )
         flags = {
             "replay.backend": "mock",
             "replay.mock_harmful": True,
@@ -46,15 +44,19 @@ def command(
         }
         config = settings(repo, flags)
         model = wiring.chosen_model(config)
+        if not json:
+            count = len(sample["dialogues"])
+            console.out(f"A throwaway repository with {count} sample sessions. Its first night, simulated:\n")
         ran = nightly.run(repo, config, nightly.Options(), model=model, clock=now, notify=console.progress)
+        if json:
+            console.json(ran.record)
+            return
         shop = open_workshop(repo, config, now=now())
-        proposal = shop.everything().proposal(ran.view.branch or "")
-        if proposal is None or proposal.tip is None:
-            raise UsageError("the sample night left no proposal", "please report this")
+        (proposal,) = shop.everything().open
         console.out(_verdicts(ran.record))
         console.out(f"\nThe branch {proposal.branch}:\n")
-        for commit in reversed(log(shop.repo, proposal.tip, proposal.base)):
-            console.out(f"  {commit.sha[:9]} {commit.message.splitlines()[0]}")
+        for sha in reversed(ran.view.commits):
+            console.out(f"  {sha[:9]} {show(shop.repo, sha).message.splitlines()[0]}")
         console.out("\nIts pull request:\n")
         view = present.proposal_view(proposal, shop.ledger.evidence, ledger_ref=shop.ledger.ref)
         console.out(f"# {render.pull_request_title(view)}\n")

@@ -50,5 +50,7 @@ def _about(event: Event) -> str:
         return f"{event.edit} {data['verdict']} ({event.target})"
     if event.type == "published":
         return f"{data['branch']} at {data['tip'][:12]}"
+    if event.type == "frozen":
+        return f"{data['branch']} is {data['why']}, and is left alone"
     reason = f" ({event.reason})" if event.reason else ""
     return f"{event.edit} {event.text or ''}{reason}"

@@ -24,7 +24,6 @@ from skillopt_git.commands.options import (
     settings,
 )
 from skillopt_git.console import Console
-from skillopt_git.errors import MeasurementInvalid
 
 
 def verb(*, dry_run: bool) -> Callable[..., None]:
@@ -75,7 +74,6 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
             console.json(ran.record)
         else:
             console.markdown(ran.report)
-        if ran.view.verdict == "invalid":
-            raise typer.Exit(MeasurementInvalid.exit_code)
+        raise typer.Exit(ran.exit_code)
 
     return command

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json as json_
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from skillopt_git.commands.options import AsJson, Repo, workshop
 from skillopt_git.console import Console
-from skillopt_git.errors import UsageError
+from skillopt_git.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from skillopt_git.recall import History, Proposal
@@ -72,16 +72,28 @@ def _show_proposal(shop: Workshop, proposal: Proposal, *, json: bool) -> None:
             console.out(f"{item.edit.id}: {item.outcome.type} on {item.outcome.ts[:10]}")
 
 
+def _not_here(shop: Workshop, history: History, run: str) -> UsageError:
+    runs = sorted({event.run or "" for event in shop.ledger.events() if event.type == "run"})
+    if run in runs:
+        return UsageError(f"the report of {run} is not on this machine", "it stays in the clone that made the run")
+    known = ", ".join([*(item.branch for item in history.proposals), *runs[-5:]]) or "none"
+    return UsageError(f"'{run}' is no proposal and no run", f"known: {known}")
+
+
+def _read(text: str, run: str) -> dict[str, Any]:
+    try:
+        return dict(json_.loads(text))
+    except ValueError as error:
+        raise ConfigError(f"the diagnostics of {run} are damaged: {error}") from error
+
+
 def _show_run(shop: Workshop, history: History, run: str, *, diagnostics: bool, json: bool) -> None:
     text = shop.private.read_report(run, "diagnostics.json" if diagnostics else "report.md")
     if text is None:
-        proposals = [item.branch for item in history.proposals]
-        runs = [event.run or "" for event in history.runs[-5:]]
-        known = ", ".join([*proposals, *runs]) or "none"
-        raise UsageError(f"'{run}' is no proposal or run with a report on this machine", f"known: {known}")
+        raise _not_here(shop, history, run)
     console = Console()
     if diagnostics:
-        console.json(json_.loads(text))
+        console.json(_read(text, run))
     elif json:
         console.json({"v": 1, "run": run, "report": text})
     else:

@@ -10,14 +10,14 @@ from skillopt_git.commands.options import AsJson, Repo, workshop
 from skillopt_git.console import Console
 
 if TYPE_CHECKING:
-    from skillopt_git.recall import History, Proposal
+    from skillopt_git.recall import Proposal
     from skillopt_git.workshop import Workshop
 
 
 def command(repo: Repo = Path(), json: AsJson = False) -> None:
     """Say what is open, and what came of earlier proposals."""
     shop = workshop(repo)
-    record = _record(shop, shop.everything())
+    record = _record(shop)
     console = Console()
     if json:
         console.json(record)
@@ -25,11 +25,16 @@ def command(repo: Repo = Path(), json: AsJson = False) -> None:
         console.out(_sentences(record))
 
 
-def _record(shop: Workshop, history: History) -> dict[str, Any]:
+def _record(shop: Workshop) -> dict[str, Any]:
+    from skillopt_git.recall import recall  # what it needs would slow down every start
+
+    events = shop.events()
+    history = recall(events, simulated=True)  # a person sees both
     outcomes = Counter(
         item.outcome.type for proposal in history.proposals for item in proposal.edits if item.outcome is not None
     )
-    runs = [event for event in shop.events() if event.type == "run"]
+    runs = [event for event in events if event.type == "run"]
+    learned = {item.edit.id: item.edit for item in history.adopted}  # learned on two branches, it is still one rule
     last = max(runs, key=lambda event: event.run or "", default=None)
     return {
         "v": 1,
@@ -39,7 +44,7 @@ def _record(shop: Workshop, history: History) -> dict[str, Any]:
         "outcomes": dict(sorted(outcomes.items())),
         "rejections": len(history.negatives),
         "learned": [
-            {"edit": item.edit.id, "text": item.edit.sentence, "target": item.edit.target} for item in history.adopted
+            {"edit": edit.id, "op": edit.op, "text": edit.sentence, "target": edit.target} for edit in learned.values()
         ],
         "runs": len(runs),
         "last_run": None
@@ -86,5 +91,6 @@ def _sentences(record: dict[str, Any]) -> str:
     told = f"{last['run']}: {last['verdict'] or last['reason']}" if last else "none yet"
     lines.append(f"Runs: {record['runs']}, the last {told}.")
     if record["damaged"]:
-        lines.append(f"{record['damaged']} damaged lines in the ledger were passed over.")
+        told = "1 damaged line" if record["damaged"] == 1 else f"{record['damaged']} damaged lines"
+        lines.append(f"Passed over in the ledger: {told}.")
     return "\n".join(lines)

@@ -1,0 +1,140 @@
+"""Whether an event can mean what its type says. What fails here was written by no version of this tool.
+
+`data` is an open map: more keys are fine, but those that are read must be there and be what they claim. The ledger is
+shared, so a forged event must not name a branch that is not the tool's, nor a file mode that is no file's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from skillopt_git.model import DocumentKind, Edit, EditOp, Event, EventType, Metric, Split, Verdict, canonical_json
+from skillopt_git.schema import problems
+
+BRANCH = re.compile(r"sleep/\d{4}-\d\d-\d\d(-[1-9]\d{0,3})?")
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_OPEN = {"extra": "ignore"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposedData:
+    __pydantic_config__ = _OPEN
+    branch: str
+    base_branch: str
+    base: str
+    base_blob: str | None
+    mode: Literal["100644", "100755"]
+    kind: DocumentKind
+    position: int
+    op: EditOp
+    anchor: str | None
+    need: str | None
+    need_sessions: int
+    verdict: Verdict
+    why: str
+    evidence: str | None
+    baseline: float | None
+    candidate: float | None
+    night: int | None
+    model: str
+    optimizer: str
+    judge: str
+    metric: Metric
+    rule: str
+    version: str
+    ends: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyData:
+    __pydantic_config__ = _OPEN
+    family: str
+    needs: tuple[str, ...]
+    split: Split
+    tasks: tuple[str, ...]
+    simhash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateData:
+    __pydantic_config__ = _OPEN
+    verdict: Verdict
+    subject: str
+    base_blob: str | None
+    model: str
+    families: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedData:
+    __pydantic_config__ = _OPEN
+    branch: str
+    tip: str
+    ends: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeData:
+    __pydantic_config__ = _OPEN
+    branch: str
+    need: str | None = None
+    commit: str | None = None
+    ends: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunData:
+    __pydantic_config__ = _OPEN
+    verdict: Verdict | None
+    reason: str
+    sessions: int
+    tasks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndingData:
+    __pydantic_config__ = _OPEN
+    ends: tuple[str, ...] = ()
+
+
+_SHAPES: dict[EventType, type] = {
+    "run": RunData,
+    "family": FamilyData,
+    "proposed": ProposedData,
+    "gate": GateData,
+    "published": PublishedData,
+    "unrejected": EndingData,
+    **dict.fromkeys(("adopted", "adopted-modified", "rejected", "superseded", "expired", "reverted"), OutcomeData),
+}
+
+
+def sound(event: Event) -> bool:
+    """Whether the event has what its type needs, names a branch of ours, and an edit that is the one it describes."""
+    shape = _SHAPES.get(event.type)
+    if shape is not None and problems(shape, canonical_json(event.data).encode()):
+        return False
+    branch = event.data.get("branch")
+    if event.type != "run" and branch is not None and not BRANCH.fullmatch(str(branch)):
+        return False
+    if event.type == "family":
+        return re.fullmatch(r"[0-9a-f]{1,16}", event.data["simhash"]) is not None
+    return _its_own_edit(event) if event.type == "proposed" else True
+
+
+def _its_own_edit(event: Event) -> bool:
+    return event.edit == proposed_edit(event).id and _COMMIT.fullmatch(event.data["base"]) is not None
+
+
+def proposed_edit(event: Event) -> Edit:
+    """The edit a `proposed` event holds."""
+    op = event.data["op"]
+    return Edit(
+        op=op,
+        target=event.target or "",
+        anchor=event.data["anchor"],
+        text=None if op == "delete" else event.text,
+        reason=event.reason or "",
+        need=event.data["need"],
+    )

@@ -1,0 +1,231 @@
+"""What people and machines are told: every key of the records, null where nothing was measured, and truthful pages."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillopt_git import present
+from skillopt_git.config import Gate
+from skillopt_git.model import Edit
+from skillopt_git.night import Learned
+from skillopt_git.ports import CallFailed, Request
+from skillopt_git.views import RunView
+from tests import learning
+from tests.helpers import Repository
+from tests.learning import OTHER, RULE, TICKET, acts, night, task, usual
+from tests.nights import PNPM as DIALOGUES
+from tests.nights import Run, sessions
+from tests.proposals import BRANCH, MEMORY, Nights, add
+
+EDIT: dict[str, Any] = {
+    "id": str,
+    "rule": str,
+    "target": str,
+    "op": str,
+    "text": str,
+    "why": str,
+    "verdict": (str, type(None)),
+}
+MAYBE_TEXT, MAYBE_NUMBER = (str, type(None)), (float, type(None))
+RECORD: dict[str, Any] = {
+    "v": int,
+    **dict.fromkeys(("run", "project", "started", "ended", "backend", "model", "optimizer", "rule", "metric"), str),
+    "night": (int, type(None)),
+    **dict.fromkeys(("simulated", "accepted", "proposed", "adopted"), bool),
+    **dict.fromkeys(("sessions", "tasks", "replayed"), int),
+    "split": dict,
+    **dict.fromkeys(("baseline", "candidate", "cost_usd"), MAYBE_NUMBER),
+    **dict.fromkeys(("verdict", "reason", "branch", "adopted_commit"), MAYBE_TEXT),
+    **dict.fromkeys(
+        ("edits", "rejected", "unmatched", "suppressed", "candidates", "documents", "commits", "notes"), list
+    ),
+    "pull_request": type(None),
+    "tokens": (int, type(None)),
+}
+
+
+def viewed(learned: Learned, **fields: Any) -> RunView:
+    given: dict[str, Any] = {
+        "run": learning.RUN,
+        "night": 1,
+        "started": "2026-11-29T03:00:00Z",
+        "ended": "2026-11-29T03:01:00Z",
+        "base": ("main", "b" * 40),
+        "dry_run": False,
+        "proposed": (),
+        "branch": None,
+        "commits": (),
+        "notes": (),
+        "version": "0.1.0",
+    }
+    return present.run_view(learned, **given | fields)
+
+
+def recorded(learned: Learned, **fields: Any) -> dict[str, Any]:
+    return present.run_record(viewed(learned, **fields), learned, project="acme-api", adopted_commit=None)
+
+
+def check(record: dict[str, Any]) -> None:
+    """Exactly the keys of the record, each of its type, in JSON that every parser takes."""
+    assert set(record) == set(RECORD)
+    for key, kind in RECORD.items():
+        assert isinstance(record[key], kind), key
+    for key in ("edits", "rejected", "unmatched", "suppressed"):
+        for edit in record[key]:
+            assert set(edit) == set(EDIT)
+            assert all(isinstance(edit[name], kind) for name, kind in EDIT.items())
+    assert all(set(item) == {"path", "verdict", "baseline", "candidate"} for item in record["documents"])
+    assert set(record["split"]) == {"train", "val", "test"}
+    json.dumps(record, allow_nan=False)
+
+
+@pytest.mark.parametrize("dialogues", [[], DIALOGUES[:1], DIALOGUES])
+def test_a_runs_record_has_all_its_keys_whatever_the_night_brought(
+    repo: Repository, home: Path, invoke: Run, dialogues: list[list[str]]
+) -> None:
+    """Nothing read, nothing recurred, something learned: the same record, from `run` and `dry-run`."""
+    sessions(home, repo, dialogues)
+
+    for verb in ("dry-run", "run", "run"):
+        record = invoke(verb)
+        check(record)
+        assert (record["project"], record["sessions"], record["tasks"]) == ("acme-api", len(dialogues), len(dialogues))
+        assert datetime.fromisoformat(record["started"]) <= datetime.fromisoformat(record["ended"])
+
+
+def test_what_was_not_measured_is_null(repo: Repository, home: Path, invoke: Run) -> None:
+    """Never 0: no verdict, no means, no cost, no commit."""
+    record = invoke("run")
+
+    nothing = (
+        "night",
+        "baseline",
+        "candidate",
+        "verdict",
+        "branch",
+        "pull_request",
+        "adopted_commit",
+        "tokens",
+        "cost_usd",
+    )
+    assert {record[key] for key in nothing} == {None}
+    assert record["reason"] == "no_sessions"
+
+
+def test_each_edit_is_told_in_one_place() -> None:
+    """On the branch, refused, fitting nowhere, held back; on trial in none of the record's lists but candidates."""
+    tasks = (*usual(), task(4, "train", TICKET), task(5, "val", TICKET))
+    learned = night(*tasks)
+    strong = next(item for item in learned.candidates if item.edits[0].sentence == RULE)
+    trial, refused = replace(strong, verdict="suggestive"), replace(strong, verdict="harmful")
+    more = Edit(op="add", target=MEMORY, text=OTHER)
+
+    def places(candidates: Any, **fields: Any) -> dict[str, list[str]]:
+        told = replace(learned, candidates=candidates, suppressed=((more, "no"),), unmatched=(), linted=((more, "x"),))
+        record = recorded(told, **fields)
+        check(record)
+        return {key: [edit["text"] for edit in record[key]] for key in ("edits", "rejected", "unmatched", "suppressed")}
+
+    aside = {"unmatched": [OTHER], "suppressed": [OTHER]}
+    assert places((strong,), dry_run=True) == {"edits": [RULE], "rejected": [], **aside}
+    assert places((strong,)) == {"edits": [], "rejected": [], **aside}
+    assert places((trial,)) == {"edits": [], "rejected": [], **aside}
+    assert places((refused,)) == {"edits": [], "rejected": [RULE], **aside}
+    assert [edit.text for edit in viewed(replace(learned, candidates=(trial,))).on_trial] == [RULE]
+
+
+def test_documents_have_means_of_their_own_only_where_they_are_known() -> None:
+    """One accepted edit has its own; several in one document those of all; several in several none."""
+    tasks = (*usual(), task(6, "train", TICKET), task(7, "val", TICKET), task(8, "val", TICKET))
+    learned = night(*tasks)
+    assert len(learned.accepted) == 2
+
+    (document,) = present.documents(learned)
+    assert (document.path, document.verdict) == (learning.SKILL, "strong")
+    assert (document.baseline, document.candidate) == (learned.baseline, learned.candidate) == (0.0, 1.0)
+
+    first, second = learned.candidates
+    elsewhere = replace(second, document=learning.ABSENT_MEMORY)
+    apart = present.documents(replace(learned, candidates=(first, elsewhere)))
+    assert [(item.path, item.candidate) for item in apart] == [
+        (learning.SKILL, first.candidate),
+        (learning.MEMORY, second.candidate),
+    ]
+    three = present.documents(replace(learned, candidates=(first, second, elsewhere)))
+    assert [item.candidate for item in three] == [None, second.candidate]
+
+
+def test_a_gate_that_was_off_is_told_as_such() -> None:
+    """No means, and the rule `off`."""
+    record = recorded(night(*usual(), gate=Gate(mode="off")))
+
+    check(record)
+    assert (record["rule"], record["verdict"], record["baseline"]) == ("off", "ungated", None)
+
+
+def test_diagnostics_explain_a_night_of_failures() -> None:
+    """Each failed call by kind, each answer's head, what the judge said; a missing score is null."""
+
+    def flaky(request: Request) -> Any:
+        if "left-pad" in request.ask:
+            return CallFailed("truncated", "cut off")
+        return learning.follows(request)
+
+    learned = night(*usual(), script=acts(target=flaky), skipped={"t1-x": "nothing to act out"})
+    told = present.diagnostics(learned)
+
+    json.dumps(told, allow_nan=False)
+    assert {item["kind"] for item in told["failures"]} == {"truncated"}
+    assert told["left_out"] == {"t1-x": "nothing to act out"}
+    lost = [item for item in told["rollouts"] if item["task"] == task(3).id]
+    assert lost
+    assert all((item["hard"], item["soft"], item["answer"]) == (None, None, "") for item in lost)
+    assert any(item["answer"].startswith("Done with") for item in told["rollouts"])
+    assert told["reflections"][0]["failure"] is None
+    assert RULE in told["reflections"][0]["reply"]
+    (held,) = told["held_out"]
+    assert {row["task"]: (row["base"], row["candidate"]) for row in held["tasks"]}[task(3).id] == (None, None)
+
+
+def test_diagnostics_of_a_failed_reflection_name_the_failure() -> None:
+    """Nothing was proposed, and this is why."""
+    told = present.diagnostics(night(*usual(), script=acts(optimizer=lambda _: CallFailed("refused", "no"))))
+
+    assert {item["failure"] for item in told["reflections"]} == {"refused"}
+
+
+def test_a_proposal_is_told_by_its_open_edits(repo: Repository) -> None:
+    """A draft unless all are strong; once all is decided, by what it was; evidence that is missing leaves no rows."""
+    nights = Nights(repo)
+    nights.propose(add(RULE), verdict="ungated")
+    nights.record(add(OTHER), number=2, start=1, evidence="0" * 64, simulated=True)
+    view = present.proposal_view(nights.proposal(), nights.ledger.evidence, ledger_ref="refs/x")
+
+    assert (view.branch, view.draft, view.ungated, view.base_commit) == (BRANCH, True, True, nights.base.commit)
+    assert [(edit.sentence, edit.verdict, edit.rows) for edit in view.edits] == [
+        (RULE, "ungated", ()),
+        (OTHER, "strong", ()),
+    ]
+    repo.git("branch", "--quiet", "-D", BRANCH)
+    nights.sync()
+    assert len(present.proposal_view(nights.proposal(), nights.ledger.evidence, ledger_ref="refs/x").edits) == 2
+
+
+def test_published_texts_carry_no_private_marks() -> None:
+    """The hex of a redaction mark differs from machine to machine, and is nobody's business."""
+    edit = Edit(op="add", target=MEMORY, text="Log in as [REDACTED:email:0a1b2c3d]")
+
+    assert present.edit_record(edit, None, "x")["text"] == "Log in as [REDACTED:email]"
+
+
+def test_the_needs_of_a_night_are_counted_once() -> None:
+    """Only those that some session asked for."""
+    view = viewed(night(*usual()))
+
+    assert [(need.text, need.sessions, need.tasks) for need in view.needs] == [(RULE, 5, 5)]

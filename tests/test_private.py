@@ -1,0 +1,142 @@
+"""What never leaves the clone: whole files or none, for their owner only, and nothing damaged is lost."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from skillopt_git.bank import Bank
+from skillopt_git.errors import Busy, ConfigError
+from skillopt_git.private import KEY_BYTES, Checkpoint, Private, write
+
+NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Private:
+    return Private(tmp_path)
+
+
+def test_the_key_is_made_once(private: Private) -> None:
+    """The same for ever after, random, and unreadable for others."""
+    key = private.key()
+
+    assert len(key) == KEY_BYTES
+    assert private.key() == key
+    assert (private.folder / "key").stat().st_mode & 0o077 == 0
+
+
+def test_who_makes_the_key_second_takes_the_first(private: Private) -> None:
+    """Two processes at once agree."""
+    key = private.key()
+
+    write(private.folder / "key", b"x" * KEY_BYTES, replace=False)
+
+    assert private.key() == key
+    assert [path.name for path in private.folder.iterdir()] == ["key"]
+
+
+def test_a_key_that_was_cut_off_is_not_used(private: Private) -> None:
+    """An empty key would make marks that anybody can compute."""
+    (private.folder / "key").write_bytes(b"")
+
+    assert len(private.key()) == KEY_BYTES
+    assert "key was damaged" in private.notes[0]
+
+
+def test_a_checkpoint_comes_back_as_it_was_saved(private: Private) -> None:
+    """One instant for each source and home; work trees are only ever added."""
+    assert private.checkpoint().since("claude", "/home/alice") is None
+    first = private.checkpoint().moved({("claude", "/home/alice"): NOON}, ["/work/one"])
+    private.save("checkpoint.json", first.moved({("claude", "/home/bob"): NOON}, ["/work/two"]))
+
+    found = private.checkpoint()
+
+    assert found.since("claude", "/home/alice") == NOON == found.since("claude", "/home/bob")
+    assert found.worktrees == ("/work/one", "/work/two")
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"v": 1, "extra": 2}', '{"v": true}', "\x00"])
+def test_what_is_damaged_is_kept_aside(private: Private, damage: str) -> None:
+    """It starts anew, says so, and the damaged file is still there."""
+    (private.folder / "bank.json").write_text(damage)
+
+    assert private.bank() == Bank()
+    assert "bank.json was damaged" in private.notes[0]
+    assert [path.read_text() for path in private.folder.glob("bank.json.damaged-*")] == [damage]
+
+
+def test_what_a_newer_tool_wrote_is_not_damaged(private: Private) -> None:
+    """It is refused with the advice to update, and stays where it is."""
+    (private.folder / "checkpoint.json").write_text(json.dumps({"v": 2, "more": {}}))
+
+    with pytest.raises(ConfigError, match="newer tool"):
+        private.checkpoint()
+
+    assert [path.name for path in private.folder.iterdir()] == ["checkpoint.json"]
+
+
+def test_a_write_that_fails_leaves_the_file_as_it_was(private: Private, tmp_path: Path) -> None:
+    """And no half of it beside it."""
+    target = tmp_path / "folder"
+    target.mkdir()
+    (target / "inside").write_text("x")
+
+    with pytest.raises(OSError, match="directory"):
+        write(target, b"new")
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]
+
+
+def test_reports_are_found_by_their_run(private: Private) -> None:
+    """The newest last; a name that leads elsewhere finds nothing."""
+    assert private.last_report() is None
+    for run in ("20261129T030000Z-00000002", "20261128T030000Z-00000001"):
+        folder = private.report(run, {"report.md": f"about {run}"})
+        assert folder.stat().st_mode & 0o077 == 0
+    (private.folder / "report.md").write_text("outside")
+
+    assert private.last_report() == "20261129T030000Z-00000002"
+    assert private.read_report("20261128T030000Z-00000001", "report.md") == "about 20261128T030000Z-00000001"
+    assert private.read_report("20261128T030000Z-00000001", "diagnostics.json") is None
+    for name in ("..", ".", "", "/etc", "../../x"):
+        assert private.read_report(name, "report.md") is None
+
+
+def _hold(folder: Path, ready: multiprocessing.synchronize.Event, done: multiprocessing.synchronize.Event) -> None:
+    with Private(folder).lock():
+        ready.set()
+        done.wait(30)
+
+
+def test_the_lock_names_who_holds_it_and_dies_with_them(private: Private) -> None:
+    """Another process is told apart by its number; when it is killed, the lock is free."""
+    context = multiprocessing.get_context("spawn")
+    ready, done = context.Event(), context.Event()
+    other = context.Process(target=_hold, args=(private.folder, ready, done))
+    other.start()
+    assert ready.wait(30)
+
+    with pytest.raises(Busy, match=f"process {other.pid} is already at work") as caught, private.lock():
+        pass
+    assert caught.value.exit_code == 75
+
+    other.kill()
+    other.join()
+    with private.lock():
+        assert (private.folder / "lock.owner").is_file()
+    assert not (private.folder / "lock.owner").exists()
+
+
+def test_a_checkpoint_does_not_forget_other_homes() -> None:
+    """Moving one leaves the others, and the value it was made from."""
+    before = Checkpoint(read={"claude": {"/a": NOON}})
+
+    after = before.moved({("claude", "/b"): NOON})
+
+    assert after.read == {"claude": {"/a": NOON, "/b": NOON}}
+    assert before.read == {"claude": {"/a": NOON}}
