@@ -2,6 +2,7 @@
 # Paths are relative, so that a clone may lie anywhere; tools run as modules, so that it may also be moved.
 PYTHON ?= python3
 RUN := .venv/bin/python -m
+INSTALLED := .venv/.installed
 READY := .venv/.ready
 
 .PHONY: help demo test e2e bench docs build clean
@@ -15,7 +16,7 @@ help:
 	@echo "make build   wheel and sdist in dist/"
 	@echo "make clean   remove what the other commands made"
 
-demo: $(READY)
+demo: $(INSTALLED)
 	@$(RUN) skillopt_git demo
 
 test: $(READY)
@@ -43,13 +44,19 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A working environment is brought up to date, a broken one is made anew.
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Python 3.11 or newer is needed, but '$(PYTHON)' is not. Name another one: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' || { \
 		echo "'$(PYTHON)' cannot make virtual environments; on Debian and Ubuntu install python3-venv." >&2; exit 1; }
 	@.venv/bin/python -c 'import pip' 2>/dev/null || $(PYTHON) -m venv --clear .venv
 	@echo "Setting up .venv (once) ..."
+	@$(RUN) pip install --quiet --disable-pip-version-check --editable .
+	@touch $(INSTALLED)
+
+# What tests and checks need comes on top. Dependency groups need pip 25.1.
+$(READY): $(INSTALLED)
+	@echo "Setting up what the tests need (once) ..."
 	@$(RUN) pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	@$(RUN) pip install --quiet --disable-pip-version-check --editable . --group dev
 	@touch $(READY)

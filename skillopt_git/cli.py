@@ -50,6 +50,14 @@ class _Interrupted(SkilloptError):
         super().__init__("interrupted", "run it again to go on")
 
 
+class _Refused(SkilloptError):
+    kind = "process"
+
+    def __init__(self, error: OSError) -> None:
+        where = f"{error.filename}: " if error.filename else ""
+        super().__init__(f"{where}{error.strerror or error}", "nothing is half-written; mend it and run it again")
+
+
 class _Verb(TyperCommand):
     """Stands for a verb in the help; the verb's module is imported only to run it, so that the rest starts quickly."""
 
@@ -115,6 +123,8 @@ def run(arguments: Sequence[str], verbs: Verbs = VERBS) -> int:
         return _tell(_Interrupted(), arguments)
     except SkilloptError as error:
         return _tell(error, arguments)
+    except OSError as error:  # a full disk, a folder that may not be written: not ours to explain better
+        return _tell(_Refused(error), arguments)
     except Exception as error:  # noqa: BLE001 - the last door: whatever it is, its owner gets one line and a file
         return _tell(_kept(error, arguments), arguments)
     if result == _Interrupted.exit_code:  # what Typer makes of a KeyboardInterrupt
@@ -166,4 +176,7 @@ def main(verbs: Verbs = VERBS) -> None:
     """The console script."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a narrow locale is no reason to fail
-    sys.exit(run(sys.argv[1:], verbs))
+    try:
+        sys.exit(run(sys.argv[1:], verbs))
+    except KeyboardInterrupt:  # before or after `run` could tell of it
+        sys.exit(_Interrupted.exit_code)

@@ -217,6 +217,9 @@ def _files(root: Path | None, environ: Mapping[str, str], found: list[str]) -> I
 
 def _table_layer(path: Path, door: str, found: list[str], inside: tuple[str, ...] = ()) -> Layer:
     try:
+        if path.exists() and not path.is_file():
+            found.append(f"{path}: not a file")
+            return Layer(str(path), door, {})
         table = _inside(tomllib.loads(path.read_text(encoding="utf-8")), inside)
     except (FileNotFoundError, NotADirectoryError):
         return Layer(path.name, door, {})

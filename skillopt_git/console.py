@@ -119,16 +119,20 @@ def _sentence(event: LearningEvent) -> str:
 
     match event:
         case Harvested(sessions, skipped):
-            return f"read {sessions} sessions, skipped {skipped}"
+            return f"read {_many(sessions, 'session')}, skipped {skipped}"
         case Mined(tasks, needs):
-            return f"found {tasks} tasks and {needs} needs"
+            return f"found {_many(tasks, 'task')} and {_many(needs, 'need')}"
         case Called(purpose, done, failed):
             return f"{purpose}: {done} answered" + (f", {failed} failed" if failed else "")
         case Reflected(document, need, edits):
-            return f"{document}: {edits} edits for {need}"
+            return f"{document}: {_many(edits, 'edit')} for {need}"
         case Gated(document, rule, verdict):
             return f"{document}: {rule} is {verdict}"
         case Noted(text):
             return text
         case _:
             assert_never(event)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from skillopt_git import edits
+from skillopt_git import edits, present
 from skillopt_git.errors import GitError, UsageError
 from skillopt_git.gitrepo import Entry, GitRepo, Identity
 from skillopt_git.history import is_ancestor, merge_tree, show
@@ -76,12 +76,18 @@ def the_proposal(history: History, branch: str | None) -> Proposal:
 
 def one_of(items: Sequence[Proposed], name: str) -> Proposed:
     """The edit with this edit or rule id, or with an unmistakable beginning of one."""
+    name = _typed(name)
     each = {item.edit.id: item for item in items}  # one that was learned twice, on two branches, is one edit
     found = [item for item in each.values() if item.edit.id.startswith(name) or item.edit.rule.startswith(name)]
     if len(found) == 1 and len(name) > len("e1-"):
         return found[0]
     known = ", ".join(f"{item.edit.id} ({item.edit.sentence})" for item in each.values()) or "none"
     raise UsageError(f"'{name}' names {'several edits' if found else 'no edit'} here", f"known: {known}")
+
+
+def _typed(name: str) -> str:
+    """An id as it was before a page of Markdown, which keeps it from becoming a link by invisible marks."""
+    return name.replace("\u200b", "").strip()
 
 
 def _branch_tip(repo: GitRepo, branch: str) -> str:
@@ -121,6 +127,8 @@ def adopt(desk: Desk, proposal: Proposal) -> Done:
     """
     repo = desk.repo
     tip, ours = _branch_tip(repo, proposal.branch), _base_tip(repo, proposal.base_branch)
+    for item in proposal.pending:
+        present.edit_view(item, desk.ledger.evidence)  # raises where the evidence is not what was measured
     merged = is_ancestor(repo, tip, ours)
     merge = ours if merged else _merge(desk, proposal.base_branch, tip, _merge_message(proposal), proposal)
     desk.append(sync(repo, desk.history, Base(proposal.base_branch, merge), desk.stamp), f"Adopt {proposal.branch}")
@@ -229,8 +237,18 @@ def _put_away(desk: Desk, proposal: Proposal) -> str:
     return f"{proposal.branch} was deleted; its tip stays at {anchor}."
 
 
+def tidy(desk: Desk) -> None:
+    """Put away the branches of rejected proposals: a rejection that was broken off is finished here."""
+    for proposal in desk.history.proposals:
+        outcomes = [item.outcome for item in proposal.edits]
+        by_verb = all(event and event.type == "rejected" and not event.data.get("commit") for event in outcomes)
+        if by_verb and proposal.tip is not None and desk.repo.ref(f"{HEADS}{proposal.branch}") == proposal.tip:
+            _put_away(desk, proposal)
+
+
 def allow_again(desk: Desk, name: str) -> tuple[Negative, ...]:
     """End the standing rejections of an edit or rule id."""
+    name = _typed(name)
     found = tuple(
         item for item in desk.history.negatives if name in (item.event.edit, item.event.rule) and len(name) > len("e1-")
     )

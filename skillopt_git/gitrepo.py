@@ -164,6 +164,8 @@ class GitRepo:
             raise _cannot_open(path, done)
         object_format, inside, common = done.text.split("\n", 2)
         root = execute(path, "rev-parse", "--show-toplevel").text if inside == "true" else None
+        if root is None and execute(path, "rev-parse", "--is-bare-repository").text != "true":
+            raise UsageError(f"{path} is inside a repository's own folder", "name the work tree")
         return cls(Path(root) if root else None, Path(common), "sha256" if object_format == "sha256" else "sha1")
 
     @property

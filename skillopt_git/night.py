@@ -374,6 +374,8 @@ class Night:
             return "no_heldout" if unjudged else "gate"
         if self.reflections and all(item.failure is not None for item in self.reflections):
             return "optimizer_failed"
+        if self.waiting and not self.reflections:
+            return "budget"
         return "all_suppressed" if self.suppressed else "no_edits"
 
 

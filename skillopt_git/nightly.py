@@ -14,7 +14,7 @@ from skillopt_git import __version__, present, render, wiring
 from skillopt_git.bank import Bank
 from skillopt_git.config import Config, zone
 from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
-from skillopt_git.decide import adopt
+from skillopt_git.decide import adopt, tidy
 from skillopt_git.errors import MeasurementInvalid, SkilloptError
 from skillopt_git.history import log
 from skillopt_git.ledger import evidence_name
@@ -107,6 +107,7 @@ class _Run:
         notes = [*taught.notes, *self._local(taught.teachable)]
         if not self.options.dry_run:
             shop.sync()
+            tidy(shop.desk())
             notes += self._finish_started()
         history = shop.history()
         inputs = self._inputs(taught.teachable, history)
@@ -232,6 +233,9 @@ class _Run:
 
     def _auto_adopt(self, placement: Placement | None, proposal: Proposal | None, notes: list[str]) -> str | None:
         """Only when asked for, only what is measured and strong throughout, and only as this run left it."""
+        if self.config.propose.auto_adopt and self.shop.stamp.simulated:
+            notes.append("not adopted by itself: a simulation never is")
+            return None
         if not self.config.propose.auto_adopt or proposal is None or placement is None:
             return None
         verdicts = {item.event.data["verdict"] for item in proposal.pending}
@@ -273,7 +277,8 @@ class _Run:
         )
         project = (shop.repo.root or shop.repo.common_dir).name
         record = present.run_record(view, learned, project=project, adopted_commit=adopted)
-        return Ran(learned=learned, view=view, report=render.report(view), record=record)
+        report = shop.redact(render.report(view))
+        return Ran(learned=learned, view=view, report=report, record=_cleaned(record, shop.redact))
 
     def _commits(self, proposal: Proposal) -> tuple[str, ...]:
         """Oldest first; none where this clone does not have them."""
@@ -285,7 +290,7 @@ class _Run:
         shop = self.shop
         cleaned = _cleaned(present.diagnostics(ran.learned), shop.redact)
         files = {
-            "report.md": shop.redact(ran.report),
+            "report.md": ran.report,
             "diagnostics.json": json.dumps(cleaned, ensure_ascii=False, indent=1, allow_nan=False),
         }
         shop.private.report(shop.stamp.run, files)

@@ -11,6 +11,7 @@ from typing import Any
 
 from skillopt_git import gate
 from skillopt_git.config import Gate
+from skillopt_git.errors import SafetyError
 from skillopt_git.ledger import evidence_name
 from skillopt_git.mine import sessions_of
 from skillopt_git.model import RUN_VERDICTS, Candidate, Edit, Event, Evidence, EvidenceTask, Score, Split, Task
@@ -35,6 +36,8 @@ def edit_view(item: Proposed, evidence_of: EvidenceOf) -> EditView:
     data = item.event.data
     name = data["evidence"]
     evidence = evidence_of(name) if name else None
+    if evidence is not None and not _about(evidence, item):
+        raise SafetyError(f"evidence {name} is not about {item.edit.id}", "somebody changed the ledger")
     return EditView(
         id=item.edit.id,
         rule=item.edit.rule,
@@ -56,6 +59,13 @@ def edit_view(item: Proposed, evidence_of: EvidenceOf) -> EditView:
         gate_numbers=evidence.numbers if evidence else {},
         simulated=item.event.simulated,
     )
+
+
+def _about(evidence: Evidence, item: Proposed) -> bool:
+    """Whether the evidence is of this edit, in this document, on this text, and with this verdict."""
+    told = (evidence.document, evidence.base_blob, evidence.verdict)
+    data = item.event.data
+    return item.edit.id in evidence.edits and told == (item.edit.target, data["base_blob"], data["verdict"])
 
 
 def _night(number: object) -> str:

@@ -11,7 +11,8 @@ from itertools import count
 from typing import Literal, TypeAlias
 
 from skillopt_git import edits, present, render
-from skillopt_git.errors import ConfigError, GitError
+from skillopt_git.consolidate import lint
+from skillopt_git.errors import ConfigError, GitError, SafetyError
 from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event
@@ -110,6 +111,9 @@ def build(repo: GitRepo, evidence_of: present.EvidenceOf, proposal: Proposal, au
     commits: list[str] = []
     for item in proposal.pending:
         path = item.edit.target
+        refused = lint(item.edit)
+        if refused is not None:
+            raise SafetyError(f"{item.edit.id} may not be published: {refused}")
         text = _taught(texts[path] if path in texts else _at_base(repo, base, item), item)
         texts[path] = text
         message = _message(item, evidence_of)

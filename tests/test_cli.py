@@ -40,6 +40,8 @@ VERB = """
                 raise BackendError("rate", "too many calls", retryable=True)
             case "bug":
                 raise RuntimeError("the secret is %s")
+            case "full":
+                raise OSError(28, "No space left on device", "/home/alice/report.md")
             case "waits":
                 raise typer.Exit(3)
             case "interrupted":
@@ -289,3 +291,11 @@ def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str
     """Each verb of the table can be imported and has a help of its own."""
     assert run([verb, "--help"]) == 0
     assert f"Usage: skillopt-git {verb}" in capsys.readouterr().out
+
+
+def test_what_the_system_refuses_is_said_in_its_words(verbs: Verbs, capsys: pytest.CaptureFixture[str]) -> None:
+    """A full disk is no bug of ours: what and where, exit 1, no log of a crash."""
+    assert run(["act", "--how", "full"], verbs) == 1
+    told = capsys.readouterr().err
+    assert "/home/alice/report.md: No space left on device" in told
+    assert "last-error.log" not in told

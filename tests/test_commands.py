@@ -244,7 +244,7 @@ def test_status_and_log_before_and_after_a_night(repo: Repository, home: Path, s
     sessions(home, repo, PNPM)
     branch = invoke("run")["branch"]
 
-    assert f"Open: {branch} (simulated, free)" in say("status")
+    assert f"Open: {branch} (simulated)" in say("status")
     say("adopt")
     assert "Learned:" in say("status")
     told = say("log")

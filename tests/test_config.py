@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -184,10 +185,36 @@ def test_a_broken_file_is_named(content: bytes, why: str, root: Path) -> None:
 
 
 def test_a_folder_in_place_of_the_file_is_said(root: Path) -> None:
-    """Only a file that does not exist counts as no settings."""
+    """Only a file that does not exist counts as no settings; a pipe would wait for ever."""
     (root / FILE_NAME).mkdir()
-    (line,) = problems(root)
-    assert "Is a directory" in line
+    os.mkfifo(root / "pyproject.toml")
+    assert [line.rpartition(": ")[2] for line in problems(root)] == ["not a file", "not a file"]
+
+
+@pytest.mark.parametrize(
+    ("ref", "fits"),
+    [
+        ("refs/skillopt/ledger", True),
+        ("refs/skillopt/log-2", True),
+        ("refs/heads/skillopt/ledger", True),
+        ("refs/heads/main", False),
+        ("refs/heads/sleep/2026-01-02", False),
+        ("refs/stash", False),
+        ("refs/tags/v1", False),
+        ("refs/remotes/origin/main", False),
+        ("refs/skillopt/rejected", False),
+        ("refs/skillopt/rejected/sleep/2026-01-02", False),
+        ("refs/skillopt/../heads/main", False),
+        ("HEAD", False),
+    ],
+)
+def test_the_ledger_lies_where_nothing_of_the_users_is(ref: str, fits: bool, root: Path) -> None:
+    """A repository's settings must not make the tool write to a branch, a tag or the stash."""
+    (root / FILE_NAME).write_text(f'[propose]\nledger_ref = "{ref}"\n')
+    if fits:
+        assert load(root, environ={}).propose.ledger_ref == ref
+    else:
+        assert "propose.ledger_ref must be below refs/skillopt/" in problems(root)[0]
 
 
 def test_a_mistyped_variable_is_an_error() -> None:

@@ -141,7 +141,7 @@ EVENTS: list[tuple[LearningEvent, str]] = [
     (Mined(5, 2), "found 5 tasks and 2 needs"),
     (Called("rollout", 8, 0), "rollout: 8 answered"),
     (Called("judge", 8, 1), "judge: 8 answered, 1 failed"),
-    (Reflected("CLAUDE.md", "n1-0001", 1), "CLAUDE.md: 1 edits for n1-0001"),
+    (Reflected("CLAUDE.md", "n1-0001", 1), "CLAUDE.md: 1 edit for n1-0001"),
     (Gated("CLAUDE.md", "r1-0001", "strong"), "CLAUDE.md: r1-0001 is strong"),
     (Noted("a local file differs"), "a local file differs"),
 ]

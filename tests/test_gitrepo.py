@@ -400,7 +400,8 @@ def test_a_repository_opens_from_any_folder_in_it(repo: Repository) -> None:
         opened = GitRepo.open(path)
         assert (opened.root, opened.common_dir) == (awkward, awkward / ".git")
         assert opened.read("HEAD", "README.md") == b"# acme-api\n"
-    assert GitRepo.open(awkward / ".git").root is None
+    with pytest.raises(UsageError, match="own folder"):
+        GitRepo.open(awkward / ".git")
 
 
 def test_what_is_no_repository_is_said_with_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

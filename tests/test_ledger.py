@@ -37,7 +37,10 @@ RUN = "20260102T030405Z-7f3a0000"
 
 
 def _event(name: str, *, ts: str = "2026-01-02T03:04:05Z", **fields: object) -> Event:
-    made = Event(v=1, id=event_id("rejected", name, RUN), ts=ts, type="rejected", run=RUN, text=f"Rule {name}.")
+    data = {"branch": "sleep/2026-01-02", "need": None}
+    made = Event(
+        v=1, id=event_id("rejected", name, RUN), ts=ts, type="rejected", run=RUN, text=f"Rule {name}.", data=data
+    )
     return replace(made, **fields)  # type: ignore[arg-type]
 
 
@@ -80,7 +83,10 @@ def test_what_was_appended_is_read_back(repo: Repository) -> None:
     """Events by month, evidence by hash, in canonical JSON; hooks do not run, nothing of the user's is touched."""
     fail_every_hook(repo)
     before = snapshot(repo)
-    one, two = _event("one", data={"need": "n1-ü", "list": [1, None]}), _event("two", ts="2026-02-01T00:30:00+01:00")
+    one, two = (
+        _event("one", data={"branch": "sleep/2026-01-02", "need": "n1-ü", "list": [1, None]}),
+        _event("two", ts="2026-02-01T00:30:00+01:00"),
+    )
     evidence = _evidence()
     ledger = _ledger(repo)
 

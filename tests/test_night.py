@@ -504,7 +504,7 @@ def test_without_a_budget_no_rule_is_asked_for() -> None:
     """Nothing is proposed, and nobody is asked to."""
     backend = Scripted(script=acts())
     learned = night(*usual(), backend=backend, propose=Propose(edit_budget=0))
-    assert (learned.reason, learned.candidates) == ("no_edits", ())
+    assert (learned.reason, learned.candidates) == ("budget", ())
     assert asked(backend, "reflect") == []
 
 

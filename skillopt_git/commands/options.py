@@ -69,7 +69,10 @@ def workshop(repo: Path) -> Workshop:
 @contextmanager
 def deciding(repo: Path) -> Iterator[Workshop]:
     """The same, to decide something: nobody else writes meanwhile, and what people did before is recorded first."""
+    from skillopt_git.decide import tidy
+
     shop = workshop(repo)
     with shop.private.lock():
         shop.sync()
+        tidy(shop.desk())
         yield shop

@@ -33,6 +33,7 @@ def _record(shop: Workshop) -> dict[str, Any]:
     outcomes = Counter(
         item.outcome.type for proposal in history.proposals for item in proposal.edits if item.outcome is not None
     )
+    outcomes["reverted"] = len(history.unlearned)
     runs = [event for event in events if event.type == "run"]
     learned = {item.edit.id: item.edit for item in history.adopted}  # learned on two branches, it is still one rule
     last = max(runs, key=lambda event: event.run or "", default=None)
@@ -41,7 +42,7 @@ def _record(shop: Workshop) -> dict[str, Any]:
         "base": shop.base.branch,
         "base_commit": shop.base.commit,
         "open": [_open(shop, item) for item in history.proposals if item.open],
-        "outcomes": dict(sorted(outcomes.items())),
+        "outcomes": {what: count for what, count in sorted(outcomes.items()) if count},
         "rejections": len(history.negatives),
         "learned": [
             {"edit": edit.id, "op": edit.op, "text": edit.sentence, "target": edit.target} for edit in learned.values()
@@ -76,8 +77,9 @@ def _open(shop: Workshop, proposal: Proposal) -> dict[str, Any]:
 def _sentences(record: dict[str, Any]) -> str:
     lines = [f"Base: {record['base']} at {record['base_commit'][:12]}"]
     for proposal in record["open"]:
-        marks = [*(["simulated"] if proposal["simulated"] else []), proposal["state"]]
-        lines.append(f"\nOpen: {proposal['branch']} ({', '.join(marks)})")
+        marks = ["simulated"] if proposal["simulated"] else []
+        marks += [proposal["state"]] if proposal["state"] != "free" else []
+        lines.append(f"\nOpen: {proposal['branch']}" + (f" ({', '.join(marks)})" if marks else ""))
         lines += [f"  {edit['id']}  {edit['verdict']}  {edit['target']}: {edit['text']}" for edit in proposal["edits"]]
         lines.append(f"  show, adopt or reject it: `skillopt-git show {proposal['branch']}`")
     if not record["open"]:
