@@ -19,9 +19,10 @@ from skillopt_git.bank import Bank, admit, merge
 from skillopt_git.config import Config
 from skillopt_git.harvest import Harvest, Scope, harvest
 from skillopt_git.judges import judgeable
+from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.mine import mine, recurring, sessions_of
 from skillopt_git.model import Document, Need, Reason, Task, TasksFile
-from skillopt_git.night import Known, Learned, Models, Night, Teachable
+from skillopt_git.night import Night
 from skillopt_git.ports import Harvested, Listener, Mined, SessionSource
 from skillopt_git.recall import History
 

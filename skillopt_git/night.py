@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from skillopt_git import consolidate, edits, gate
-from skillopt_git.bank import Bank
 from skillopt_git.config import Config
 from skillopt_git.consolidate import Bench, Reflection
 from skillopt_git.errors import BackendError, ConfigError, MeasurementInvalid
-from skillopt_git.harvest import Harvest
+from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.mine import sessions_of
-from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Need, Reason, Split, Task, Verdict
-from skillopt_git.ports import Backend, CallFailed, Gated, Judge, Listener
-from skillopt_git.recall import NEAR_DUPLICATE, Family, History, held_back
+from skillopt_git.model import Candidate, Document, Edit, Need, Reason, Split, Task
+from skillopt_git.ports import CallFailed, Gated, Listener
+from skillopt_git.recall import NEAR_DUPLICATE, History, held_back
 from skillopt_git.replay import Documents, Rollout, replay
 from skillopt_git.similarity import similarity
 from skillopt_git.wishes import everywhere
@@ -23,68 +22,6 @@ from skillopt_git.wishes import everywhere
 PASSING = frozenset({"network", "rate", "timeout"})  # failures that may be gone when tried again
 DEAD = PASSING | {"auth", "quota", "process"}
 SETTLED = frozenset({"strong", "ungated", "suggestive", "unverified", "invalid"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Models:
-    """The two model roles, the judge, and the tasks they cannot take on (task id to reason)."""
-
-    target: Backend
-    optimizer: Backend
-    judge: Judge
-    skipped: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Teachable:
-    """The documents that may be taught tonight. `general_to_memory`: wishes about every task go to the memory first."""
-
-    skill: Document | None
-    memory: Document | None
-    general_to_memory: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What is known tonight before anything is replayed. `harvest` is None when no sessions were looked for."""
-
-    harvest: Harvest | None
-    bank: Bank  # what of it is private to this machine
-    families: tuple[Family, ...]  # those no ledger holds yet
-    tasks: tuple[Task, ...]
-    needs: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Learned:
-    """What a night found. A mean that was not measured is None."""
-
-    reason: Reason
-    known: Known
-    models: Models
-    replayed: tuple[Task, ...] = ()
-    candidates: tuple[Candidate, ...] = ()
-    unmatched: tuple[tuple[Edit, str], ...] = ()
-    suppressed: tuple[tuple[Edit, str], ...] = ()
-    linted: tuple[tuple[Edit, str], ...] = ()
-    waiting: tuple[tuple[Need, int], ...] = ()  # needs not yet seen often enough, and in how many sessions
-    reflections: tuple[Reflection, ...] = ()
-    rollouts: tuple[Rollout, ...] = ()
-    failures: tuple[CallFailed, ...] = ()
-    baseline: float | None = None
-    candidate: float | None = None
-    notes: tuple[str, ...] = ()
-    metric: Metric = "mixed"
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """The run's verdict: the first of the ranking that a candidate has."""
-        held = {candidate.verdict for candidate in self.candidates}
-        return next((verdict for verdict in RUN_VERDICTS if verdict in held), None)
-
-    @property
-    def accepted(self) -> tuple[Candidate, ...]:
-        return tuple(item for item in self.candidates if item.accepted)
 
 
 @dataclass(slots=True)

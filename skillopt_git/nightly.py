@@ -17,9 +17,9 @@ from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
 from skillopt_git.decide import adopt, tidy
 from skillopt_git.errors import MeasurementInvalid, SkilloptError
 from skillopt_git.history import log
+from skillopt_git.learned import Known, Learned, Teachable
 from skillopt_git.ledger import evidence_name
 from skillopt_git.model import Event
-from skillopt_git.night import Known, Learned, Teachable
 from skillopt_git.outcomes import settled
 from skillopt_git.placing import frozen, hindrance, outdated, place, settle
 from skillopt_git.ports import Listener

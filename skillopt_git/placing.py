@@ -7,8 +7,8 @@ from datetime import date
 
 from skillopt_git.cycle import Inputs
 from skillopt_git.errors import ConfigError, GitError, SafetyError
+from skillopt_git.learned import Learned
 from skillopt_git.model import Candidate, Event
-from skillopt_git.night import Learned
 from skillopt_git.outcomes import settled
 from skillopt_git.present import base_of
 from skillopt_git.publish import HEADS, branch_name, build, state

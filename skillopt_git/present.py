@@ -12,10 +12,10 @@ from typing import Any
 from skillopt_git import gate
 from skillopt_git.config import Gate
 from skillopt_git.errors import SafetyError
+from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
 from skillopt_git.mine import sessions_of
 from skillopt_git.model import RUN_VERDICTS, Candidate, Edit, Event, Evidence, EvidenceTask, Score, Split, Task
-from skillopt_git.night import Learned
 from skillopt_git.ports import Reply
 from skillopt_git.recall import Proposal, Proposed
 from skillopt_git.redact import without_hex

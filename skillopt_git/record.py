@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from skillopt_git import __version__
+from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
 from skillopt_git.mine import sessions_of
 from skillopt_git.model import (
@@ -19,7 +20,6 @@ from skillopt_git.model import (
     Json,
     event_id,
 )
-from skillopt_git.night import Learned
 from skillopt_git.recall import Family
 from skillopt_git.similarity import simhash
 from skillopt_git.targets import Base

@@ -21,9 +21,9 @@ from skillopt_git.errors import ConfigError, SafetyError, UsageError
 from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.harvest import Scope
 from skillopt_git.judges import RubricJudge, TaskJudge, problem
+from skillopt_git.learned import Models, Teachable
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Document, DocumentKind, Task, TasksFile
-from skillopt_git.night import Models, Teachable
 from skillopt_git.ports import Backend, SessionSource
 from skillopt_git.private import Private, refuse_newer
 from skillopt_git.redact import Redactor

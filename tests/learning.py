@@ -14,8 +14,8 @@ from skillopt_git.consolidate import judge_question
 from skillopt_git.cycle import Inputs, Reading, learn
 from skillopt_git.edits import scaffold
 from skillopt_git.judges import RubricJudge, TaskJudge
+from skillopt_git.learned import Learned, Models, Teachable
 from skillopt_git.model import Check, Document, Split, Task, TasksFile
-from skillopt_git.night import Learned, Models, Teachable
 from skillopt_git.ports import CallFailed, LearningEvent, Reply, Request
 from skillopt_git.recall import History
 

@@ -14,8 +14,8 @@ from skillopt_git.bank import Bank
 from skillopt_git.config import Config, Mine
 from skillopt_git.cycle import Inputs, Reading, gather
 from skillopt_git.harvest import Scope
+from skillopt_git.learned import Known, Teachable
 from skillopt_git.model import Check, Reason, Session, Skipped, TasksFile, Turn
-from skillopt_git.night import Known, Teachable
 from skillopt_git.ports import Harvested, LearningEvent, Mined, SessionSource
 from skillopt_git.recall import History
 from tests.learning import (

@@ -13,8 +13,8 @@ import pytest
 from skillopt_git.bank import Bank
 from skillopt_git.config import Config
 from skillopt_git.cycle import Inputs
+from skillopt_git.learned import Learned, Teachable
 from skillopt_git.model import Candidate, Edit
-from skillopt_git.night import Learned, Teachable
 from skillopt_git.placing import frozen, hindrance, outdated, place, settle
 from skillopt_git.record import Placement
 from skillopt_git.wiring import document

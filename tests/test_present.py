@@ -12,8 +12,8 @@ import pytest
 
 from skillopt_git import present
 from skillopt_git.config import Gate
+from skillopt_git.learned import Learned
 from skillopt_git.model import Edit
-from skillopt_git.night import Learned
 from skillopt_git.ports import CallFailed, Request
 from skillopt_git.views import RunView
 from tests import learning

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
+from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
 from skillopt_git.model import event_id
-from skillopt_git.night import Learned
 from skillopt_git.record import Placement, Stamp, event, events_of, evidence_of
 from skillopt_git.schema import dump
 from skillopt_git.targets import Base

@@ -28,8 +28,8 @@ from skillopt_git.errors import UsageError
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from skillopt_git.learned import Known
     from skillopt_git.model import Session
-    from skillopt_git.night import Known
 
 
 def command(

@@ -20,7 +20,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no prog
 Source = Annotated[str | None, typer.Option(help="Which agents' sessions to read.")]
 ClaudeHome = Annotated[str | None, typer.Option(help="Claude Code's folder, if not the usual one.")]
 ScopeOption = Annotated[
-    list[str] | None, typer.Option("--scope", help="`repository`, `all`, or a folder; may be repeated.")
+    list[str] | None,
+    typer.Option("--scope", help="`repository`, `all`, or the whole path of a folder; may be repeated."),
 ]
 Lookback = Annotated[float | None, typer.Option(help="Hours to look back; 0 reads everything.")]
 MaxSessions = Annotated[int | None, typer.Option(help="Most sessions to read; 0 is three times --max-tasks.")]

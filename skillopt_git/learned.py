@@ -1,0 +1,76 @@
+"""What a night starts from and what it finds, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from skillopt_git.bank import Bank
+from skillopt_git.consolidate import Reflection
+from skillopt_git.harvest import Harvest
+from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Need, Reason, Task, Verdict
+from skillopt_git.ports import Backend, CallFailed, Judge
+from skillopt_git.recall import Family
+from skillopt_git.replay import Rollout
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Models:
+    """The two model roles, the judge, and the tasks they cannot take on (task id to reason)."""
+
+    target: Backend
+    optimizer: Backend
+    judge: Judge
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teachable:
+    """The documents that may be taught tonight. `general_to_memory`: wishes about every task go to the memory first."""
+
+    skill: Document | None
+    memory: Document | None
+    general_to_memory: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known tonight before anything is replayed. `harvest` is None when no sessions were looked for."""
+
+    harvest: Harvest | None
+    bank: Bank  # what of it is private to this machine
+    families: tuple[Family, ...]  # those no ledger holds yet
+    tasks: tuple[Task, ...]
+    needs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learned:
+    """What a night found. A mean that was not measured is None."""
+
+    reason: Reason
+    known: Known
+    models: Models
+    replayed: tuple[Task, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    unmatched: tuple[tuple[Edit, str], ...] = ()
+    suppressed: tuple[tuple[Edit, str], ...] = ()
+    linted: tuple[tuple[Edit, str], ...] = ()
+    waiting: tuple[tuple[Need, int], ...] = ()  # needs not yet seen often enough, and in how many sessions
+    reflections: tuple[Reflection, ...] = ()
+    rollouts: tuple[Rollout, ...] = ()
+    failures: tuple[CallFailed, ...] = ()
+    baseline: float | None = None
+    candidate: float | None = None
+    notes: tuple[str, ...] = ()
+    metric: Metric = "mixed"
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The run's verdict: the first of the ranking that a candidate has."""
+        held = {candidate.verdict for candidate in self.candidates}
+        return next((verdict for verdict in RUN_VERDICTS if verdict in held), None)
+
+    @property
+    def accepted(self) -> tuple[Candidate, ...]:
+        return tuple(item for item in self.candidates if item.accepted)
