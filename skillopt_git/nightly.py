@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from skillopt_git import __version__, present, render, wiring
+from skillopt_git.accounts import cleaned, diagnostics, run_record
 from skillopt_git.bank import Bank
 from skillopt_git.config import Config, zone
 from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
@@ -26,7 +27,6 @@ from skillopt_git.ports import Listener
 from skillopt_git.publish import behind, build, publish, state
 from skillopt_git.recall import History, Proposal, recall
 from skillopt_git.record import Placement, events_of, evidence_of
-from skillopt_git.redact import Redactor
 from skillopt_git.views import RunView
 from skillopt_git.workshop import Workshop, open_workshop
 from skillopt_git.worktrees import differs, worktrees
@@ -276,9 +276,9 @@ class _Run:
             version=__version__,
         )
         project = (shop.repo.root or shop.repo.common_dir).name
-        record = present.run_record(view, learned, project=project, adopted_commit=adopted)
+        record = run_record(view, learned, project=project, adopted_commit=adopted)
         report = shop.redact(render.report(view))
-        return Ran(learned=learned, view=view, report=report, record=_cleaned(record, shop.redact))
+        return Ran(learned=learned, view=view, report=report, record=cleaned(record, shop.redact))
 
     def _commits(self, proposal: Proposal) -> tuple[str, ...]:
         """Oldest first; none where this clone does not have them."""
@@ -288,22 +288,13 @@ class _Run:
 
     def _keep(self, ran: Ran) -> None:
         shop = self.shop
-        cleaned = _cleaned(present.diagnostics(ran.learned), shop.redact)
+        detail = cleaned(diagnostics(ran.learned), shop.redact)
         files = {
             "report.md": ran.report,
-            "diagnostics.json": json.dumps(cleaned, ensure_ascii=False, indent=1, allow_nan=False),
+            "diagnostics.json": json.dumps(detail, ensure_ascii=False, indent=1, allow_nan=False),
         }
         shop.private.report(shop.stamp.run, files)
 
 
 def _named(history: History, branch: str) -> Proposal:
     return next(item for item in history.proposals if item.branch == branch)
-
-
-def _cleaned(value: Any, redact: Redactor) -> Any:
-    """Every text of a record, redacted: answers of models may quote what they should not."""
-    if isinstance(value, str):
-        return redact(value)
-    if isinstance(value, dict):
-        return {key: _cleaned(item, redact) for key, item in value.items()}
-    return [_cleaned(item, redact) for item in value] if isinstance(value, list) else value

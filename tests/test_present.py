@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skillopt_git import present
+from skillopt_git import accounts, present
 from skillopt_git.config import Gate
 from skillopt_git.learned import Learned
 from skillopt_git.model import Edit
@@ -68,7 +68,7 @@ def viewed(learned: Learned, **fields: Any) -> RunView:
 
 
 def recorded(learned: Learned, **fields: Any) -> dict[str, Any]:
-    return present.run_record(viewed(learned, **fields), learned, project="acme-api", adopted_commit=None)
+    return accounts.run_record(viewed(learned, **fields), learned, project="acme-api", adopted_commit=None)
 
 
 def check(record: dict[str, Any]) -> None:
@@ -178,7 +178,7 @@ def test_diagnostics_explain_a_night_of_failures() -> None:
         return learning.follows(request)
 
     learned = night(*usual(), script=acts(target=flaky), skipped={"t1-x": "nothing to act out"})
-    told = present.diagnostics(learned)
+    told = accounts.diagnostics(learned)
 
     json.dumps(told, allow_nan=False)
     assert {item["kind"] for item in told["failures"]} == {"truncated"}
@@ -195,7 +195,7 @@ def test_diagnostics_explain_a_night_of_failures() -> None:
 
 def test_diagnostics_of_a_failed_reflection_name_the_failure() -> None:
     """Nothing was proposed, and this is why."""
-    told = present.diagnostics(night(*usual(), script=acts(optimizer=lambda _: CallFailed("refused", "no"))))
+    told = accounts.diagnostics(night(*usual(), script=acts(optimizer=lambda _: CallFailed("refused", "no"))))
 
     assert {item["failure"] for item in told["reflections"]} == {"refused"}
 
@@ -221,7 +221,7 @@ def test_published_texts_carry_no_private_marks() -> None:
     """The hex of a redaction mark differs from machine to machine, and is nobody's business."""
     edit = Edit(op="add", target=MEMORY, text="Log in as [REDACTED:email:0a1b2c3d]")
 
-    assert present.edit_record(edit, None, "x")["text"] == "Log in as [REDACTED:email]"
+    assert accounts.edit_record(edit, None, "x")["text"] == "Log in as [REDACTED:email]"
 
 
 def test_the_needs_of_a_night_are_counted_once() -> None:
