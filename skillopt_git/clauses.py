@@ -57,9 +57,10 @@ _PLACE = r"(?:in|for|on) (?:this|our) (?:repo(?:sitory)?|project|code ?base|team
 _LEADING_PLACE = re.compile(rf"^(?:{_PLACE}|here),?\s+", re.IGNORECASE)
 _INNER_PLACE = re.compile(rf"\s+(?:here|{_PLACE})(?=,)", re.IGNORECASE)
 _COURTESY = re.compile(
-    rf"[,\s]+(?:please|here|instead|too|as well|thanks|thank you|ok(?:ay)?|{_PLACE})$", re.IGNORECASE
+    rf"(?<![,\s])[,\s]+(?:please|here|instead|too|as well|thanks|thank you|ok(?:ay)?|{_PLACE})$", re.IGNORECASE
 )
 _END_MARKS = ".!;:, "
+SENTENCE_LIMIT = 1_000  # characters; what is longer is no sentence that anybody typed as a wish
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,21 +80,24 @@ def clauses(prompt: str) -> Iterator[Clause]:
             refused = False
             continue
         refused = bool(_REFUSAL.match(sentence)) or (refused and not _ONWARD.match(sentence))
+        if len(sentence) > SENTENCE_LIMIT:
+            continue
         text = trimmed(_OPENER.sub("", sentence))
         if text and not sentence.rstrip("\"')").endswith("?"):
             yield Clause(_without_place(text), refused)
 
 
 def _own_words(prompt: str) -> str:
-    text = _FENCE.sub("\n", prompt.replace("\u2019", "'").replace("\u2018", "'"))
+    """What is left of a prompt without quotations and code: lines that are not empty, with single blanks."""
+    text = _FENCE.sub("\n", prompt.replace("\u2019", "'").replace("\u2018", "'").replace("\r", "\n"))
     is_diff = bool(_DIFF.search(text))
     kept: list[str] = []
     for line in text.split("\n"):
         if _MAIL.match(line):
             break  # the mail that is answered follows to the end
         if not _PASTED.match(line) and not (is_diff and _DIFF_LINE.match(line)):
-            kept.append(_BULLET.sub("", line))
-    return "\n".join(kept)
+            kept.append(" ".join(_BULLET.sub("", line).split()))
+    return "\n".join(filter(None, kept))
 
 
 def _without_place(text: str) -> str:

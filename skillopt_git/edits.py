@@ -29,10 +29,10 @@ _MARKERS = frozenset({START, END, SLOW_START, SLOW_END})
 
 
 class DamagedBlock(ConfigError):
-    """The markers do not enclose one block. Nothing is guessed; a person has to mend the document."""
+    """There is no telling where rules belong. Nothing is guessed; a person has to mend the document."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, "mend or remove the marker lines by hand")
+    def __init__(self, message: str, hint: str = "mend or remove the marker lines by hand") -> None:
+        super().__init__(message, hint)
 
 
 # --- bytes and lines ---------------------------------------------------------------------------------------------
@@ -104,6 +104,7 @@ def _block(lines: Sequence[str]) -> _Block | None:
         raise DamagedBlock(f"there are two learned blocks, on lines {found[0].start + 1} and {found[1].start + 1}")
     for block in found:
         _refuse_fenced(lines, block)
+    _refuse_open(lines[: found[0].start] if found else lines)
     return found[0] if found else None
 
 
@@ -126,6 +127,41 @@ def _fences(lines: Sequence[str], block: _Block) -> Iterator[tuple[int, int]]:
             yield at, last
             at = last
         at += 1
+
+
+_OPENS = re.compile(r" {0,3}(?:(?P<fence>`{3,}(?!.*`)|~{3,})|<!--)")
+
+
+def _refuse_open(lines: Sequence[str]) -> None:
+    """Refuses a code block or a comment that is begun here and not closed: the learned block would be part of it.
+
+    One in a list or a quotation ends with that.
+    """
+    at = 0
+    while at < len(lines):
+        opening = _OPENS.match(lines[at])
+        if opening is None:
+            at += 1
+            continue
+        noun, end = ("code block", opening["fence"]) if opening["fence"] else ("HTML comment", "-->")
+        last = _end_of_code(lines, at, end) if opening["fence"] else _end_of_comment(lines, at, opening.end())
+        if last is None:
+            raise DamagedBlock(
+                f"the {noun} begun on line {at + 1} is never closed, and the learned block would stand inside it",
+                f"close it: a line `{end}` after it",
+            )
+        at = last + 1
+
+
+def _end_of_code(lines: Sequence[str], opened: int, fence: str) -> int | None:
+    closing = re.compile(rf" {{0,3}}{re.escape(fence)}{re.escape(fence[0])}*[ \t]*")
+    return next((at for at in range(opened + 1, len(lines)) if closing.fullmatch(lines[at].rstrip("\r\n"))), None)
+
+
+def _end_of_comment(lines: Sequence[str], opened: int, begun: int) -> int | None:
+    if "-->" in lines[opened][begun - 2 :]:  # `<!-->` is a comment
+        return opened
+    return next((at for at in range(opened + 1, len(lines)) if "-->" in lines[at]), None)
 
 
 def _closing(lines: Sequence[str], opened: int, fence: str) -> int | None:

@@ -19,6 +19,7 @@ Capability: TypeAlias = Literal[
     "download-and-run",
     "skips-checks",
     "permission",
+    "credentials",
     "encoded",
     "hidden-characters",
     "outside-path",
@@ -125,6 +126,22 @@ _CHECKS = (
     r"(?:tests?|checks?|hooks?|verification|validation|linters?|linting|ci|reviews?|signing|sandbox(?:ing)?|safeguards?"
     r"|certificates?|guardrails?)\b(?! (?:dir|folder|file|path|fixture|data|suite name))"
 )
+_SWITCHES = (
+    r"(?:\w{1,20} )?(?:auth|authentication|authorization|authorisation|csrf|mfa|2fa|tls|ssl|https|firewall|encryption"
+    r"|access controls?|rate limit(?:s|ing)?|antivirus)\b"
+)
+_CLAUSE_ENDS = r"(?=$|[`\"')]?[.,;:!]| (?:again|anymore|any more|at all|before|after|first|unless|until|when|while)\b)"
+_HANDS_OUT = (
+    r"(?:includ|log|print|show|display|output|export|send|post|upload|shar|copy|past|writ|embed|hard-?cod|load|read|"
+    r"expos|echo|dump|commit|stor|put|add|append|attach|reveal|leak|fetch|collect|forward|publish|push|save|us|pass)"
+    r"(?:e|t?ing|p?ing)?"
+)
+_SECRETS = (
+    r"(?:(?:api|access|secret|private|ssh|signing|encryption|deploy)[ _-]keys?|passwords?|passphrases?|credentials?|"
+    r"secrets?|(?:access|auth|bearer|api|session|refresh|github|deploy)[ _-]tokens?)\b(?![ _-](?:fields?|inputs?|"
+    r"forms?|managers?|helpers?|hash\w*|resets?|polic\w+|types?|names?|scann\w+|validat\w+|rules?|tests?|stores?|pages?))"
+)
+_ASKED = r"(?:prompts?|permissions?|confirmations?|questions?|dialogs?|requests?|approvals?|tools?|commands?)\b"
 _HARMLESS = r"(?!/dev/(?:null|stdin|stdout|stderr|tty)\b)(?!/(?:usr/)?bin/(?:env|sh|bash)\b)"
 _ORDERS = r"(?:instructions?|rules|prompts?|guidelines|directions|policies|policy|guardrails|system messages?)"
 _LEAVE = r"(?:approval|permission|confirmation|consent|confirming|asking|review|prompting)"
@@ -166,6 +183,10 @@ _PATTERNS: dict[Capability, re.Pattern[str]] = {
         r"\b(?:NODE_TLS_REJECT_UNAUTHORIZED|HUSKY|PYTHONHTTPSVERIFY) ?= ?['\"]?0",
         rf"\b{_NOT}(?:skip|disabl|bypass|turn(?:ing)? off|circumvent|suppress|ignor|omit)(?:p?ing|e|es|ed|s)? "
         rf"(?:running |the |these |those |your |our )*{_CHECKS}",
+        rf"\b{_NOT}(?:skip|disabl|bypass|turn(?:ing)? off|switch(?:ing)? off|circumvent)(?:p?ing|e|es|ed|s)? "
+        rf"(?:the |all |any |our |your )*{_SWITCHES}",
+        r"\b(?:never|do not|don['’]t|no need to|avoid|stop) (?:run|execut|wait(?:ing)? for)(?:e|n?ing)? "
+        rf"(?:the |any |all |our |your )*{_CHECKS}{_CLAUSE_ENDS}",
     ),
     "permission": _any(
         rf"\b{_NOT}(?:ignor|disregard|forget|overrid|bypass)(?:ing|e|es|s)? [^.;]{{0,40}}?\b{_ORDERS}\b",
@@ -179,6 +200,24 @@ _PATTERNS: dict[Capability, re.Pattern[str]] = {
         r"\bBash\([^)]{0,80}\*[^)]{0,80}\)",
         r"\bchmod\b[^|;&]{0,40}?(?:[0-7]?(?:777|666)|[ao]\+\w{0,3}w|[ug]?\+s)\b|\bchown\b|\bsetcap\b|\bsetuid\b",
         r"\b(?:sudo|doas|runas|pkexec)\b|\bsu -(?!\S)",
+        r"\bcore\.(?:sshcommand|fsmonitor|editor|pager|gitproxy|askpass)\b|\balias\.[\w-]{1,40} ?=? ?[\"']?!",
+        r"\b(?:credential\.helper|gpg\.program|sequence\.editor|diff\.external)\b|\bpackobjectshook\b",
+        r"\b(?:filter|diff|merge|difftool|mergetool|gpg)\.[\w-]{1,40}\.(?:clean|smudge|process|textconv|command|driver|cmd"
+        r"|program)\b",
+        r"\bGIT_(?:SSH(?:_COMMAND)?|EXTERNAL_DIFF|PAGER|EDITOR|PROXY_COMMAND|ASKPASS)\b|\b(?:LD_PRELOAD|BASH_ENV)\b",
+        rf"\b{_NOT}(?:answer|say|reply|respond|type|enter|press|select|choose)(?:ing)? (?:with )?[\"'`]?y(?:es)?"
+        rf"[\"'`]? (?:to|for|on|at|whenever|when) (?:\w{{1,20}} ){{0,3}}?"
+        rf"(?:{_ASKED}|(?:everything|anything|asked|all)\b)",
+        rf"\b{_NOT}(?:accept|approv|confirm|grant|allow)(?:e|ing)? (?:all|any|every|each)"
+        rf"(?:thing\b| (?:\w{{1,20}} )?{_ASKED})",
+    ),
+    "credentials": _any(
+        r"(?-i:\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS|PASSPHRASE|(?:ACCESS|API|PRIVATE|"
+        r"SECRET|SIGNING)_KEY(?:_ID)?)\b)",
+        rf"\b{_NOT}{_HANDS_OUT} [^.;]{{0,40}}?\b{_SECRETS}",
+        r"\b(?:secrets?|credentials?)\.(?:ya?ml|json|toml|env|txt|ini|csv|xml)\b|\b[\w-]{1,40}\.(?:pem|p12|pfx|jks|kdbx)\b",
+        rf"\b{_NOT}(?:read|load|print|show|log|commit|send|cat|source|open|upload|include|export|dump|echo|push|share)"
+        r"(?:ing)? [^.;]{0,40}?(?<![\w)\]])\.env\b(?!\.(?:example|sample|template|dist))",
     ),
     "encoded": _any(
         r"\bbase64 (?:-d|--decode)\b|\bopenssl (?:enc|base64) [^|;]{0,40}-d\b|\bxxd -[a-z]{0,3}r",

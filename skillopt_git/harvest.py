@@ -26,6 +26,8 @@ REPLAY_FOLDER = "skillopt-replay"
 Home: TypeAlias = tuple[str, str]  # a source's name and home
 
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
+_REPLAY = re.compile(rf"\s*(?:<!--\s*)?{re.escape(REPLAY_MARKER)}\b")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _CUT_MARK = re.compile(r"\[[^\[\]\s]{0,80}\Z")
 
 
@@ -117,10 +119,14 @@ def _by_the_user(session: Session) -> Iterator[Turn]:
 
 
 def _is_replay(session: Session) -> bool:
-    """Replays leave transcripts like any other session; learning from them would be learning from ourselves."""
+    """Replays leave transcripts like any other session; learning from them would be learning from ourselves.
+
+    They begin with the marker. People who speak of it later, or quote it, are people.
+    """
     if REPLAY_FOLDER in Path(session.cwd or "").parts:
         return True
-    return any(REPLAY_MARKER in turn.text for turn in _by_the_user(session))
+    first = next(_by_the_user(session), None)
+    return first is not None and _REPLAY.match(first.text) is not None
 
 
 def _lies_in(place: str, root: Path) -> bool:
@@ -184,16 +190,24 @@ def _merged(skipped: Iterable[Skipped], clean: Callable[[str], str]) -> Iterator
 def _redacted(session: Session, clean: Callable[[str], str]) -> Session:
     return replace(
         session,
+        id=_clean_id(session.id, clean),
         path=clean(session.path),
         cwd=_maybe(session.cwd, clean),
         original_cwd=_maybe(session.original_cwd, clean),
         branch=_maybe(session.branch, clean),
-        turns=tuple(replace(turn, text=_clipped(clean(turn.text))) for turn in session.turns),
+        turns=tuple(
+            replace(turn, id=_clean_id(turn.id, clean), text=_clipped(clean(turn.text))) for turn in session.turns
+        ),
         final=_clipped(clean(session.final)),
         tools=tuple(map(clean, session.tools)),
         skills=tuple(map(clean, session.skills)),
         files=tuple(map(clean, session.files)),
     )
+
+
+def _clean_id(text: str, clean: Callable[[str], str]) -> str:
+    """A UUID is random by nature and stays as it is; anything else that a file calls an id may be whatever it likes."""
+    return text if _UUID.fullmatch(text) else clean(text)
 
 
 def _maybe(text: str | None, clean: Callable[[str], str]) -> str | None:

@@ -122,9 +122,13 @@ def _bare_term(term: str | None) -> str | None:
     return None if term is None else re.sub(r"^(?:the|an?)\s+", "", term, flags=re.IGNORECASE).strip("`'\"").strip()
 
 
+_NUMBER = re.compile(r"[+-]?\d[\d.,_]*%?|zero|three|four|five|six|seven|eight|nine|ten|twelve", re.IGNORECASE)
+
+
 def _checks(prefer: str | None, avoid: str | None) -> tuple[Check, ...]:
-    asked = (Check(op="contains", arg=prefer, role="outcome"),) if prefer else ()
-    unasked = (Check(op="not_contains", arg=avoid, role="outcome"),) if avoid else ()
+    """A number alone is no name: it stands in any answer, whatever it counts there."""
+    asked = (Check(op="contains", arg=prefer, role="outcome"),) if prefer and not _NUMBER.fullmatch(prefer) else ()
+    unasked = (Check(op="not_contains", arg=avoid, role="outcome"),) if avoid and not _NUMBER.fullmatch(avoid) else ()
     return consistent((*asked, *unasked))
 
 

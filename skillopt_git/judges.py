@@ -8,8 +8,10 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import isfinite
+from math import isfinite, prod
 from typing import assert_never
+
+import regex
 
 from skillopt_git.model import Check, Score, Task
 from skillopt_git.ports import Backend, CallFailed, Reply, Request
@@ -17,6 +19,8 @@ from skillopt_git.schema import problems, read
 
 PASS_MARK = 0.8  # a rubric score from here on passes
 SEARCHED = 100_000  # characters a regex may look at
+SEARCH_SECONDS = 1.0  # how long it may take; there are patterns that would take years
+MOST_CHARS = 1_000_000  # the most that a check of the length may ask for
 REFUSAL_HEAD, REFUSAL_LENGTH = 160, 600
 FIRMER = (
     "\n\nYour last reply could not be read. Reply with one JSON object and nothing else: "
@@ -27,7 +31,7 @@ FIRMER = (
 
 
 def check(check: Check, reply: Reply) -> bool:
-    """Whether `reply` passes. A check with a `problem` never passes."""
+    """Whether `reply` passes. A check with a `problem`, or one that took too long, never passes."""
     return problem(check) is None and _passes(check, reply)
 
 
@@ -39,7 +43,7 @@ def _passes(check: Check, reply: Reply) -> bool:
         case "not_contains":
             return not _says(text, arg)
         case "regex":
-            return _pattern(arg).search(text[:SEARCHED]) is not None
+            return _found(arg, text[:SEARCHED]) is True
         case "no_refusal":
             return not _refuses(text)
         case "tool_called":
@@ -89,8 +93,8 @@ def problem(check: Check) -> str | None:
         case "no_refusal":
             return None if arg in {None, ""} else "takes no argument"
         case "max_chars" | "min_chars":
-            sound = isinstance(arg, int) and not isinstance(arg, bool) and arg >= 0
-            return None if sound else "needs a whole number of characters, 0 or more"
+            sound = isinstance(arg, int) and not isinstance(arg, bool) and 0 <= arg <= MOST_CHARS
+            return None if sound else f"needs a whole number of characters from 0 to {MOST_CHARS:,}"
         case "contains" | "not_contains" | "regex" | "tool_called" | "section_present" | "section_contains":
             if not isinstance(arg, str) or not arg.strip():
                 return "needs a text"
@@ -109,21 +113,44 @@ def _text_problem(check: Check, arg: str) -> str | None:
     return None
 
 
+_COUNTED = re.compile(r"(\))?\s*\{(\d+)")
+_BRACE = re.compile(r"\\N\{[^}]*\}|\\.|\{(?!\d*,?\d*\})", re.DOTALL)
+
+
 @lru_cache(maxsize=512)
-def _pattern(arg: str) -> re.Pattern[str]:
-    with warnings.catch_warnings():  # a pattern that may mean something else one day is still sound today
-        warnings.simplefilter("ignore")
-        return re.compile(arg)
-
-
 def _regex_problem(arg: str) -> str | None:
+    """What `re` refuses is no pattern, and what asks for more characters than are searched finds nothing."""
     try:
-        _pattern(arg)
+        with warnings.catch_warnings():  # a pattern that may mean something else one day is still sound today
+            warnings.simplefilter("ignore")
+            re.compile(arg)
     except RecursionError:
         return "invalid regex (nested too deeply)"
     except (re.error, OverflowError) as error:
         return f"invalid regex ({error})"
-    return None
+    return f"invalid regex (asks for more than {SEARCHED:,} repetitions)" if _repetitions(arg) > SEARCHED else None
+
+
+def _repetitions(arg: str) -> int:
+    """How often a pattern has parts repeated at the most, as if all its groups lay inside each other."""
+    counts = [(bool(m[1]), int(m[2])) for m in _COUNTED.finditer(arg)]
+    return prod(max(count, 1) for group, count in counts if group) * (1 + sum(n for group, n in counts if not group))
+
+
+@lru_cache(maxsize=512)
+def _pattern(arg: str) -> regex.Pattern[str]:
+    """The pattern for the library that can be told to stop. There a brace that counts nothing is more than text."""
+    plain = _BRACE.sub(lambda m: r"\{" if m[0] == "{" else m[0], arg)
+    return regex.compile(plain, regex.VERSION0)  # the version that otherwise reads patterns as `re` does
+
+
+@lru_cache(maxsize=64)  # what took too long is not waited for again when it is explained
+def _found(arg: str, text: str) -> bool | None:
+    """Whether the pattern is found; None if that took too long to tell."""
+    try:
+        return _pattern(arg).search(text, timeout=SEARCH_SECONDS) is not None
+    except TimeoutError:
+        return None
 
 
 def _same_case(text: str) -> str:
@@ -204,13 +231,17 @@ def score_checks(task: Task, reply: Reply) -> Score:
     return Score(
         hard=float(not failed),
         soft=1 - len(failed) / len(task.checks),
-        notes=tuple(_note(item) for item in failed),
+        notes=tuple(_note(item, reply) for item in failed),
     )
 
 
-def _note(failed: Check) -> str:
+def _note(failed: Check, reply: Reply) -> str:
     flaw = problem(failed)
-    return f"cannot be judged: {failed.op} {flaw}" if flaw else f"failed: {explain(failed)}"
+    if flaw:
+        return f"cannot be judged: {failed.op} {flaw}"
+    if failed.op == "regex" and _found(str(failed.arg), reply.text[:SEARCHED]) is None:
+        return f"failed: the search for `{failed.arg}` took longer than {SEARCH_SECONDS:g} s"
+    return f"failed: {explain(failed)}"
 
 
 # --- judges ------------------------------------------------------------------------------------------------------

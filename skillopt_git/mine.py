@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from skillopt_git.imperatives import Wish, consistent, opposed, same, wish_of
-from skillopt_git.judges import score_checks
-from skillopt_git.model import Examples, Need, Session, Task, Turn, digest, need_id, task_id
+from skillopt_git.judges import check, score_checks
+from skillopt_git.model import Check, Examples, Need, Session, Task, Turn, digest, need_id, task_id
 from skillopt_git.ports import Reply
 from skillopt_git.wishes import wishes
 
@@ -161,8 +161,7 @@ def _next_answer(turns: Sequence[Turn]) -> str:
 
 def _task(parts: Sequence[Correction], standing: Sequence[Wish], needs: tuple[str, ...]) -> Task:
     first, last = parts[0], parts[-1]
-    last_word = consistent([check for wish in reversed(standing) for check in wish.checks])
-    checks = tuple(dict.fromkeys(check for wish in standing for check in wish.checks if check in last_word))
+    checks = _checks(parts, standing)
     task = Task(
         id=first.task,
         ask=first.ask.text,
@@ -177,6 +176,28 @@ def _task(parts: Sequence[Correction], standing: Sequence[Wish], needs: tuple[st
         outcome="mixed" if last.after else "fail",
     )
     return replace(task, examples=_examples(task, before=first.before, after=last.after))
+
+
+def _checks(parts: Sequence[Correction], standing: Sequence[Wish]) -> tuple[Check, ...]:
+    """The checks of the wishes, as far as they agree with each other and with the answers around the correction."""
+    last_word = consistent([item for wish in reversed(standing) for item in wish.checks])
+    accepted = Reply(text=parts[-1].after)
+    found: dict[Check, None] = {}
+    for wish in standing:
+        own = [item for item in wish.checks if item in last_word and not _contradicted(item, accepted)]
+        if any(_turned_down(part.before, own) for part in parts if wish in part.wishes):
+            found.update(dict.fromkeys(own))
+    return tuple(found)
+
+
+def _contradicted(forbids: Check, accepted: Reply) -> bool:
+    """Whether the accepted answer says what nobody was to say. An answer that leaves out a word is only short."""
+    return forbids.op == "not_contains" and not check(forbids, accepted)
+
+
+def _turned_down(answer: str, checks: Sequence[Check]) -> bool:
+    """Whether the checks see what was wrong with an answer; those that it passes are about something else."""
+    return not all(check(item, Reply(text=answer)) for item in checks)
 
 
 def rubric(rules: Sequence[str]) -> str:

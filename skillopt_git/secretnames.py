@@ -126,7 +126,8 @@ _ASSIGNED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _GIVEN = re.compile(
-    rf"(?:--?[A-Za-z-]{{0,40}}|\blogin[ \t]{{1,4}}\S{{1,64}}[ \t]{{1,4}}){_NAME}(?P<op>[ \t]{{1,4}})", re.IGNORECASE
+    rf"(?:--?(?=[A-Za-z])[A-Za-z-]{{0,40}}|\blogin[ \t]{{1,4}}\S{{1,64}}[ \t]{{1,4}}){_NAME}(?P<op>[ \t]{{1,4}})",
+    re.IGNORECASE,
 )
 _AFTER_SEMICOLON = re.compile(r";[ ]?\Z")
 _LEAD = re.compile(r"[A-Za-z0-9_$.-]{0,64}\Z")

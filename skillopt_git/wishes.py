@@ -92,6 +92,8 @@ def wishes(prompt: str, answer: str = "") -> tuple[Wish, ...]:
     """The wishes in one typed prompt, in order, each once. `answer` is what the prompt answers to."""
     found: list[Wish] = []
     for clause in clauses(prompt):
+        if len(clause.text) > RULE_LIMIT:
+            continue
         refused = clause.refused or _turns_down(clause.text, answer)
         wish = _meant(replace(clause, refused=refused), found[-1] if found else None)
         if wish is None:
@@ -115,7 +117,7 @@ def _turns_down(text: str, answer: str) -> bool:
 def _meant(clause: Clause, before: Wish | None) -> Wish | None:
     """The wish a clause states by its own cue, or as the other half of a refusal."""
     text = clause.text
-    if len(text) > RULE_LIMIT or "[REDACTED:" in text:
+    if "[REDACTED:" in text:
         return None
     insisted = _INSISTING.match(text)
     text = text[insisted.end() :] if insisted else text

@@ -107,6 +107,98 @@ def test_tasks_with_the_same_words_share_answers_and_needs() -> None:
         assert passes(backend, each, f"- {RULE}\n- {OTHER}\n")
 
 
+# --- in part -----------------------------------------------------------------------------------------------------
+
+RUFF, RUFF_RULE = TICKET, "Always run ruff first"
+BOTH = {PNPM: RULE, RUFF: RUFF_RULE}
+PAIR = (Check(op="contains", arg="pnpm", role="outcome"), Check(op="not_contains", arg="npm", role="outcome"))
+FIRST = Check(op="contains", arg="ruff", role="outcome")
+
+
+def share(backend: Mock, one: Task, *rules: str) -> tuple[float, float]:
+    """How a task is scored with these rules taught."""
+    (reply,) = backend.complete([asks(one, *(f"- {rule}\n" for rule in rules))])
+    assert isinstance(reply, Reply)
+    score = score_checks(one, reply)
+    return score.hard, round(score.soft, 2)
+
+
+@pytest.mark.parametrize(
+    ("checks", "examples", "shares"),
+    [
+        ((*PAIR, FIRST), Examples(), (0.0, 0.67, 0.33)),
+        # a real failing answer that does one of the two by chance would hide what that rule adds
+        ((*PAIR, FIRST), Examples(fail="Ran npm after ruff."), (0.0, 0.67, 0.33)),
+        ((*PAIR, FIRST), Examples(fail="Ran pnpm."), (0.0, 0.67, 0.33)),
+        ((*PAIR, FIRST, Check(op="max_chars", arg=10)), Examples(), (0.0, 0.75, 0.5)),
+        ((*PAIR, FIRST, Check(op="tool_called", arg="Bash")), Examples(), (0.0, 0.75, 0.5)),
+        # a rule whose words give no check adds nothing that could be seen
+        (PAIR, Examples(), (0.0, 0.0, 0.0)),
+        ((Check(op="min_chars", arg=9),), Examples(), (0.0, 0.0, 0.0)),
+    ],
+)
+def test_each_rule_of_a_task_with_two_adds_its_share(
+    checks: Sequence[Check], examples: Examples, shares: tuple[float, ...]
+) -> None:
+    """With one of two rules the checks of that rule are met and the task still fails; with both it passes."""
+    one = task(0, "val", PNPM, RUFF, checks=tuple(checks), examples=examples)
+    backend = mock(one, needs=BOTH)
+
+    found = [share(backend, one, *taught) for taught in ((), (RULE,), (RUFF_RULE,), (RULE, RUFF_RULE))]
+
+    assert found == [*((0.0, soft) for soft in shares), (1.0, 1.0)]
+    assert share(backend, one, RULE, HARMFUL_RULE) == found[0]
+
+
+def test_tasks_with_the_same_words_show_each_their_share() -> None:
+    """One whose own rule is taught passes; the other, which needs another rule, does not."""
+    one = task(0, checks=PAIR)
+    other = task(1, "val", RUFF, ask=one.ask, checks=(FIRST,))
+    backend = mock(one, other, needs=BOTH)
+
+    assert [share(backend, each, RULE) for each in (one, other)] == [(1.0, 1.0), (0.0, 0.0)]
+    assert [share(backend, each, RUFF_RULE) for each in (one, other)] == [(0.0, 0.0), (1.0, 1.0)]
+
+
+def test_a_rubric_of_two_rules_is_met_in_part() -> None:
+    """The judge gives a share for the rule that was kept to, below what passes."""
+    rubric = f"The answer keeps to this: {RULE}; {OTHER}."
+    one = task(0, "val", PNPM, TICKET, checks=(), rubric=rubric)
+    backend = mock(one)
+    judge = models(backend, [one]).judge
+
+    replies = backend.complete([asks(one), asks(one, f"- {RULE}\n"), asks(one, f"- {RULE}\n- {OTHER}\n")])
+    scores = judge.score([(one, reply) for reply in replies if isinstance(reply, Reply)])
+
+    found = [(score.hard, score.soft) for score in scores if not isinstance(score, CallFailed)]
+    assert [hard for hard, _ in found] == [0.0, 0.0, 1.0]
+    assert found[0][1] == 0.0 < found[1][1] < 0.8
+
+
+def test_a_partial_answer_is_never_the_passing_one() -> None:
+    """A rubric that is one of the rules word for word: the answer that keeps to this rule alone fails as a whole."""
+    one = task(0, "val", PNPM, TICKET, checks=(), rubric=RULE)
+    backend = mock(one)
+
+    without, half = backend.complete([asks(one), asks(one, f"- {RULE}\n")])
+
+    assert half == without
+
+
+def test_rules_needed_together_are_each_proved() -> None:
+    """Tried one at a time, each of two rules shows its gain with the usual metric."""
+    checks = (*PAIR, FIRST)
+    tasks = (
+        *(task(number, "train", PNPM, RUFF, checks=checks) for number in (0, 1)),
+        *(task(number, "val", PNPM, RUFF, checks=checks) for number in (2, 3, 4)),
+    )
+
+    learned = night(*tasks, needs=BOTH, backend=mock(*tasks, needs=BOTH), general_to_memory=False)
+
+    assert found(learned) == [(SKILL, RULE, "strong"), (SKILL, RUFF_RULE, "strong")]
+    assert (learned.baseline, learned.candidate) == (0.0, 1.0)
+
+
 # --- chance ------------------------------------------------------------------------------------------------------
 
 
@@ -163,11 +255,21 @@ def test_the_settings_reach_it() -> None:
 
     backend, skipped = door(Config(replay=chosen), [task(0), mute], NEEDS)
 
-    assert (backend.model, backend.seed, backend.pass_with, backend.pass_without) == ("m", 3, 0.7, 0.2)
+    assert (backend.model, backend.seed, backend.pass_with, backend.pass_without) == ("mock:m", 3, 0.7, 0.2)
     assert backend.harmful
     assert (backend.simulated, backend.deterministic) == (True, True)
     assert skipped == {mute.id: NO_ANSWERS}
     assert door(Config(), [], {})[0].model == "mock"
+    assert door(Config(replay=Replay(backend="mock", model="mock")), [], {})[0].model == "mock"
+
+
+def test_a_chosen_model_is_never_named_as_if_it_had_answered() -> None:
+    """The name says that it is acted out, in the figures of every answer too."""
+    backend, _ = door(Config(replay=Replay(backend="mock", model="gpt-5")), [task(0)], NEEDS)
+
+    replies = backend.complete([asks(task(0)), asks(task(0), f"- {RULE}\n")])
+
+    assert {reply.model for reply in replies if isinstance(reply, Reply)} == {"mock:gpt-5"}
 
 
 # --- answers -----------------------------------------------------------------------------------------------------
@@ -191,6 +293,8 @@ def test_the_settings_reach_it() -> None:
         [("max_chars", 1)],
         [("max_chars", 9), ("regex", r"\d{8}")],
         [("min_chars", 2)],
+        [("min_chars", 1_000_000)],
+        [("regex", "^(a|b){200}$")],
         [("min_chars", 500), ("contains", "pnpm")],
         [("section_present", "Key Risks")],
         [("section_contains", "Risks"), ("min_chars", 100)],
@@ -230,7 +334,9 @@ def test_known_answers_are_acted_out_word_for_word() -> None:
         ([Check(op="regex", arg=r"(?(1)a|b)")], NOTHING_TO_JUDGE),
         ([Check(op="regex", arg=r"(?>ab)c")], NO_ANSWERS),
         ([Check(op="regex", arg=r".*")], NO_ANSWERS),
+        ([Check(op="regex", arg=r"((((((a*)*)*)*)*)*)*b{2}x")], NO_ANSWERS),
         ([Check(op="min_chars", arg=0)], NO_ANSWERS),
+        ([Check(op="min_chars", arg=10**30)], NOTHING_TO_JUDGE),
         ([Check(op="max_chars", arg="many")], NOTHING_TO_JUDGE),
         ([], NOTHING_TO_JUDGE),
     ],

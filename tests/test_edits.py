@@ -262,13 +262,50 @@ def test_damage_is_told_with_its_line() -> None:
 
 
 @pytest.mark.parametrize(
+    ("document", "told", "hint"),
+    [
+        ("Intro\n```sh\nmake\n", "code block begun on line 2 is never closed", "```"),
+        ("Intro\n\n  ~~~~\n~~~\n", "code block begun on line 3", "`~~~~`"),
+        ("``` is a fence\n", "code block begun on line 1", "```"),
+        ("```\n> ```\n", "code block begun on line 1", "```"),
+        ("```\r\na\r\n```\r\n```\r\nb", "code block begun on line 4", "```"),
+        ("Intro\n<!-- to do\nmore\n", "HTML comment begun on line 2 is never closed", "`-->`"),
+        (f"{BOM}<!--", "HTML comment begun on line 1", "`-->`"),
+        ("```\nmake\n" + block("- One"), "code block begun on line 1", "```"),
+    ],
+)
+def test_a_block_is_never_put_into_what_was_left_open(document: str, told: str, hint: str) -> None:
+    """An agent would read the rules as code, or not at all; the message says what to close and where it begins."""
+    with pytest.raises(DamagedBlock, match=told) as caught:
+        apply(document, [add(PNPM)])
+    assert hint in caught.value.hint
+    with pytest.raises(DamagedBlock):
+        rules(document)
+
+
+def test_what_is_left_open_after_the_block_harms_nothing() -> None:
+    """Rules before it are rules."""
+    assert rules(changed(block("- One") + "```\nmake\n", add(PNPM))) == ("One", PNPM)
+
+
+@pytest.mark.parametrize(
     "document",
     [
         f"A rule stands between `{START}` and `{END}`.\n",
         f"{SLOW_START}\nslow\n{SLOW_END}\n",
         "```sh\nmake\n```\n",
         "````md\n```\n````\n",
-        "``` is a fence\n",
+        "``` is a `fence`\n",
+        "    ```\n",
+        "> ```\n> quoted\n",
+        "- ```sh\n  make\n",
+        "~~~\n```\n~~~\n",
+        "```\n<!--\n```\n",
+        "<!-- a\n```\n-->\n",
+        "<!-- mine -->\n",
+        "<!-->\n",
+        "Write `<!--` to begin a comment\n",
+        "<!-- a --> <!-- b\n",
     ],
 )
 def test_what_is_no_damage(document: str) -> None:
@@ -373,12 +410,19 @@ def _mixed(lines: list[tuple[str, str]], *, ended: bool) -> str:
     return text if ended or not lines else text[: -len(lines[-1][1])]
 
 
+def _sound(document: str) -> bool:
+    try:
+        return rules(document) == ()
+    except DamagedBlock:
+        return False
+
+
 DOCUMENTS = st.builds(
     lambda bom, lines, ended: bom + _mixed(lines, ended=ended),
     st.sampled_from(["", BOM]),
     st.lists(st.tuples(LINES, ENDS), max_size=8),
     st.booleans(),
-)
+).filter(_sound)
 EDITS = st.lists(
     st.builds(
         Edit,

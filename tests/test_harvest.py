@@ -172,17 +172,21 @@ def test_any_word_of_the_user_makes_a_session(kind: Any) -> None:
 
 
 def test_our_own_replays_are_never_read() -> None:
-    """A replay is known by the marker in what was asked, or by its scratch folder; an answer's words do not count."""
-    quoting = (Turn(id="q", kind="prompt", text="hi"), Turn(id="a", kind="answer", text=REPLAY_MARKER))
+    """A replay is known by the marker its first prompt begins with, or by its scratch folder."""
+    answered = (Turn(id="q", kind="prompt", text="hi"), Turn(id="a", kind="answer", text=REPLAY_MARKER))
     found = gather(
-        session("marked", "fine", f"<!-- {REPLAY_MARKER} -->\nRun the tests"),
+        session("marked", f"<!-- {REPLAY_MARKER} -->\nRun the tests"),
+        session("plain", f"\n{REPLAY_MARKER} 7\nRun the tests", "go on"),
         session("scratch", cwd="/tmp/skillopt-replay/7f"),
         session("other", cwd="/home/alice/skillopt-replays"),
-        session("quoting", turns=quoting),
+        session("answered", turns=answered),
+        session("spoken", f"Why does {REPLAY_MARKER} hang?"),
+        session("later", "fine", f"{REPLAY_MARKER} is what I meant"),
+        session("longer", f"{REPLAY_MARKER}s are slow"),
     )
 
-    assert ids(found) == ["other", "quoting"]
-    assert [item.reason for item in found.skipped] == ["our own replay", "our own replay"]
+    assert ids(found) == ["answered", "later", "longer", "other", "spoken"]
+    assert [item.reason for item in found.skipped] == ["our own replay"] * 3
 
 
 def test_pieces_of_one_file_are_counted_together() -> None:
@@ -288,8 +292,11 @@ def hide(text: str) -> str:
 def test_nothing_leaves_unredacted() -> None:
     """A secret in any text of a session, in a path or in a skipped path is gone; the scope still saw the real cwd."""
     place = f"/srv/{SECRET}"
-    turns = tuple(Turn(id=kind, kind=kind, text=SECRET) for kind in ("prompt", "command", "shell", "answer"))
+    turns = tuple(
+        Turn(id=f"{kind}-{SECRET}", kind=kind, text=SECRET) for kind in ("prompt", "command", "shell", "answer")
+    )
     dirty = session(
+        f"s1-{SECRET}",
         path=place,
         cwd=place,
         original_cwd=place,
@@ -302,10 +309,20 @@ def test_nothing_leaves_unredacted() -> None:
     )
     found = gather(dirty, Skipped(place, "not JSON"), redact=hide, scope=Scope(roots=(Path(place),)))
 
-    assert ids(found) == ["s1"]
+    assert ids(found) == [f"s1-{MARK}"]
     assert SECRET not in repr(found)
     assert {turn.text for turn in found.sessions[0].turns} == {MARK}
     assert found.skipped[0].path == f"/srv/{MARK}"
+
+
+def test_a_uuid_is_no_secret() -> None:
+    """The usual ids of sessions and turns stay as they are, whatever the rules for secrets make of them."""
+    usual = "226CC8FA-0c1d-4b6e-9f00-5a1b2c3d4e5f"
+    turns = (Turn(id=usual, kind="prompt", text="Run the tests"), Turn(id=f"{usual}0", kind="prompt", text="Go on"))
+
+    (found,) = gather(session(usual, turns=turns), redact=lambda text: MARK).sessions
+
+    assert (found.id, [turn.id for turn in found.turns]) == (usual, [usual, MARK])
 
 
 @given(st.integers(min_value=-len(SECRET) - len(MARK), max_value=5))

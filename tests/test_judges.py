@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -97,6 +98,35 @@ def test_regex_searches_anywhere_in_a_bounded_text() -> None:
     assert not passes("regex", r"(?-i:NPM)", "npm")
     assert passes("regex", "x", "-" * (SEARCHED - 1) + "x")
     assert not passes("regex", "x", "-" * SEARCHED + "x")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("a{e}", "b", False),
+        ("a{e}", "a{e}", True),
+        (r"\{{2}\\{x", "{{\\{x", True),
+        (r"\N{EM DASH}", "—", True),
+        ("[{]a{2}", "{aa", True),
+        ("a{,2}b{}", "aab{}", True),
+        (r"(?i)\bPNPM\b$", "run pnpm\n", True),
+    ],
+)
+def test_patterns_mean_what_they_mean_in_python(pattern: str, text: str, found: bool) -> None:
+    """The library that searches knows more than `re` does; a pattern does not come to mean something else."""
+    assert passes("regex", pattern, text) is found
+    assert (re.search(pattern, text) is not None) is found
+
+
+def test_a_search_that_would_take_for_ever_is_a_failed_check() -> None:
+    """It is given up after a while, and the note says that it was not the answer's words."""
+    endless = Check(op="regex", arg=r"(a|aa)+$")
+
+    score = score_checks(task(endless, Check(op="contains", arg="!")), Reply(text="a" * 70 + " !"))
+
+    assert (score.hard, score.soft) == (0.0, 0.5)
+    assert "`(a|aa)+$` took longer than" in score.notes[0]
+    assert problem(endless) is None
 
 
 def test_regex_that_may_change_its_meaning_is_sound() -> None:
@@ -202,6 +232,8 @@ def test_tool_is_called_by_its_exact_name() -> None:
         ("regex", "(?i)a|(?i)b", "invalid regex"),
         ("regex", "a{99999999999}", "invalid regex"),
         ("regex", "(" * 5000 + ")" * 5000, "invalid regex"),
+        ("regex", "(?:(?:a{1000}){1000}){1000}", "repetitions"),
+        ("regex", "a{4000000000}", "repetitions"),
         ("tool_called", "../x", "needs one tool name"),
         ("tool_called", "a b", "needs one tool name"),
         ("tool_called", "a\n", "needs one tool name"),
@@ -210,6 +242,8 @@ def test_tool_is_called_by_its_exact_name() -> None:
         ("max_chars", "5", "needs a whole number"),
         ("max_chars", -1, "needs a whole number"),
         ("min_chars", True, "needs a whole number"),
+        ("min_chars", 1_000_001, "from 0 to 1,000,000"),
+        ("max_chars", 10**30, "from 0 to 1,000,000"),
         ("no_refusal", "x", "takes no argument"),
     ],
 )

@@ -70,9 +70,50 @@ def test_without_names_to_look_for_a_rubric_states_the_rule() -> None:
 
 def test_examples_are_kept_only_where_the_checks_agree() -> None:
     """An answer that fails the checks is no passing example, one that passes no failing one."""
-    (task,) = mined(session("s1", "Add it", "< pnpm it is.", "No, use pnpm, not npm", "< npm again.")).tasks
+    (task,) = mined(
+        session(
+            "s1", "Add it", "< pnpm.", "No, always run ruff first", "< ruff.", "No, never use yarn", "< Yarn, then."
+        )
+    ).tasks
 
-    assert task.examples == Examples()
+    assert [item.arg for item in task.checks] == ["ruff"]
+    assert task.examples == Examples(fail="pnpm.")
+
+
+@pytest.mark.parametrize(
+    ("said", "checks"),
+    [
+        # what the accepted answer says is not forbidden
+        (["< Ran npm.", "No, use pnpm, not npm", "< Took out npm, put in pnpm."], [("contains", "pnpm")]),
+        (["< Ran npm.", "No, never use npm", "< Took out npm."], []),
+        # a word that it leaves out may still be asked for: answers are short
+        (["< Ran npm.", "No, use pnpm, not npm", "< Done."], [("contains", "pnpm"), ("not_contains", "npm")]),
+        (["< Ran npm.", "No, use pnpm, not npm"], [("contains", "pnpm"), ("not_contains", "npm")]),
+        # checks that pass what was turned down look at something else
+        (["< Done 🎉", "No, do not use emojis", "< Done"], []),
+        (["< pnpm it is.", "No, use pnpm, not npm", "< npm again."], []),
+        # each wish by the answer it turned down, and by any of them if it was said twice
+        (
+            ["< Ran npm 🎉", "No, use pnpm, not npm. Do not use emojis", "< Ran pnpm."],
+            [("contains", "pnpm"), ("not_contains", "npm")],
+        ),
+        (
+            ["< Ran npm.", "No, use pnpm, not npm", "< Ran pnpm.", "No, use pnpm, not npm", "< Ran pnpm."],
+            [("contains", "pnpm"), ("not_contains", "npm")],
+        ),
+        # a number says nothing by itself
+        (["< With 4 spaces.", "No, use 2 spaces, not 4", "< With 2 spaces, not 4."], []),
+        (["< With 4 spaces.", "No, use 2 spaces, not 4"], []),
+        (["< Four spaces.", "No, use two spaces, not four", "< Done."], []),
+        (["< At 80%.", "No, use `0.9`, not 80%", "< Done."], []),
+    ],
+)
+def test_checks_agree_with_the_answers_they_come_from(said: list[str], checks: list[tuple[str, str]]) -> None:
+    """The turned-down answer fails them, the accepted one says nothing they forbid; without checks a rubric judges."""
+    (task,) = mined(session("s1", "Add it", *said)).tasks
+
+    assert [(item.op, item.arg) for item in task.checks] == checks
+    assert (task.rubric is None) is bool(checks)
 
 
 @pytest.mark.parametrize(

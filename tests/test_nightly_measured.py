@@ -16,8 +16,8 @@ from skillopt_git.backends.scripted import Scripted
 from skillopt_git.config import load
 from skillopt_git.cycle import ModelDoor
 from skillopt_git.errors import BackendError, ConfigError
+from skillopt_git.learned import Models
 from skillopt_git.model import Task
-from skillopt_git.night import Models
 from skillopt_git.nightly import Options, Ran
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.private import Private

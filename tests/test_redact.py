@@ -421,6 +421,17 @@ def test_repetition_costs_no_more_than_length(unit: str) -> None:
     assert cost(80_000) < 30 * max(cost(10_000), 0.001)
 
 
+@pytest.mark.parametrize("unit", ["-", "-" * 79 + "\n", "=", "-----\n"])
+def test_a_ruler_costs_about_as_much_as_words(unit: str) -> None:
+    """What only looks a little like the beginning of a flag or a key is passed over at once."""
+
+    def cost(part: str) -> float:
+        text = (part * 40_000)[:40_000]
+        return min(_cpu_seconds(lambda: find_secrets(text)) for _ in range(3))
+
+    assert cost(unit) < 8 * max(cost("Then run them again. "), 0.001)
+
+
 def _cpu_seconds(work: Callable[[], object]) -> float:
     began = time.process_time()
     work()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -250,3 +252,37 @@ def test_any_text_gives_short_rules_of_one_line(typed: str) -> None:
 def test_a_contrast_corrects_what_the_answer_just_did(said: str, answer: str, rule: str | None) -> None:
     """ "use X instead of Y" is a correction when the answer used Y, and a plain ask otherwise."""
     assert [wish.text for wish in wishes(said, answer)] == ([rule] if rule else [])
+
+
+@pytest.mark.parametrize(
+    "unit", ["\r", "\n", " ", "\u2028", ",", "\n \n", "no, ", "please ", "x,", "- ", "```\n", "use x not y. ", "a.b."]
+)
+def test_reading_costs_no_more_than_length(unit: str) -> None:
+    """Eight times as much of what begins a clause, or stands between two, takes eight times as long, not sixty-four."""
+
+    def cost(length: int) -> float:
+        typed = f"a{unit * (length // len(unit))}b"
+        return min(_cpu_seconds(typed) for _ in range(3))
+
+    assert cost(16_000) < 30 * max(cost(2_000), 0.001)
+
+
+def _cpu_seconds(typed: str) -> float:
+    began = time.process_time()
+    wishes(typed, "Ran npm install.")
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n", "\n \n"])
+def test_any_line_end_ends_a_clause(end: str) -> None:
+    """Also those of other systems, and lines with nothing but blanks between."""
+    found = wishes(f"No, use pnpm, not npm{end}Never commit to main")
+
+    assert [wish.text for wish in found] == ["Use pnpm, not npm", "Never commit to main"]
+
+
+def test_a_sentence_without_end_is_no_wish() -> None:
+    """However it begins and ends; the next one counts."""
+    found = wishes(f"No, use pnpm, not npm{', please' * 300}\nNever commit to main")
+
+    assert [wish.text for wish in found] == ["Never commit to main"]

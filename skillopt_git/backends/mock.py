@@ -3,8 +3,9 @@
 It gets the same requests as a real model. What it knows of the world is given to it when it is built: each task with
 its needs, and the rule that answers each need. A task passes with chance `pass_with` when every rule it needs stands
 in the documents, else with `pass_without`; the draw is a hash of seed, task, documents and sample, so the same
-question always gets the same answer. It judges by comparing with the answers it acts out, and it proposes the rules
-it knows. Its figures say nothing about a model: everything made with it is marked as simulated.
+question always gets the same answer. An answer under some of the rules keeps to these and fails in the rest. It judges
+by comparing with the answers it acts out, and it proposes the rules it knows. Its figures say nothing about a model:
+everything made with it is marked as simulated.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import hashlib
 import json
 import random
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import assert_never
 
 from rstr import Rstr
@@ -22,8 +24,8 @@ from rstr import Rstr
 from skillopt_git.config import Config
 from skillopt_git.edits import holds
 from skillopt_git.imperatives import same, wish_of
-from skillopt_git.judges import judgeable, score_checks
-from skillopt_git.model import Check, Task, canonical_json, digest
+from skillopt_git.judges import PASS_MARK, SEARCHED, check, judgeable, score_checks
+from skillopt_git.model import Check, Json, Task, canonical_json, digest
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.similarity import similarity
 
@@ -38,13 +40,17 @@ NOTHING_TO_JUDGE = "nothing to check an answer by"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """How an ask is acted out: the answers that pass and fail, and the rules that passing needs."""
+    """How an ask is acted out: the answers that pass and fail, and the rules that passing needs.
+
+    `tasks` are those with these words, each with the rules of its own.
+    """
 
     ask: str
     context: str
     rules: tuple[str, ...]
     passing: Reply
     failing: Reply
+    tasks: tuple[tuple[Task, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +81,13 @@ def world(tasks: Iterable[Task], needs: Mapping[str, str]) -> World:
             skipped.update((task.id, NO_ANSWERS) for task in group)
         else:
             acts[key] = act
-    known = [[*key, list(act.rules), act.passing.text, act.failing.text] for key, act in sorted(acts.items())]
-    return World(acts=acts, skipped=skipped, digest=digest(canonical_json(known)))
+    return World(acts=acts, skipped=skipped, digest=digest(*(_known(act) for _, act in sorted(acts.items()))))
+
+
+def _known(act: Act) -> list[Json]:
+    checks: list[Json] = [[[item.op, item.arg] for item in task.checks] for task, _ in act.tasks]
+    rules: list[Json] = [[*own] for _, own in act.tasks]
+    return [act.ask, act.context, rules, checks, act.passing.text, act.failing.text]
 
 
 def _act(group: Sequence[Task], needs: Mapping[str, str]) -> Act | None:
@@ -84,8 +95,15 @@ def _act(group: Sequence[Task], needs: Mapping[str, str]) -> Act | None:
     failing = _failing(group, passing) if passing is not None else None
     if passing is None or failing is None:
         return None
-    rules = dict.fromkeys(needs[need] for task in group for need in task.needs if need in needs)
-    return Act(ask=group[0].ask, context=group[0].context, rules=tuple(rules), passing=passing, failing=failing)
+    tasks = tuple((task, tuple(needs[need] for need in task.needs if need in needs)) for task in group)
+    return Act(
+        ask=group[0].ask,
+        context=group[0].context,
+        rules=tuple(dict.fromkeys(rule for _, own in tasks for rule in own)),
+        passing=passing,
+        failing=failing,
+        tasks=tasks,
+    )
 
 
 # --- what it answers ---------------------------------------------------------------------------------------------
@@ -133,10 +151,14 @@ class Mock:
         if act is None:
             return CallFailed("refused", "the simulation does not know this task")
         texts = [text for _, text in request.documents]
-        taught = all(any(_taught(text, rule) for text in texts) for rule in act.rules)
         spoiled = any(holds(text, HARMFUL_RULE) for text in texts)
-        chance = self.pass_with if taught and not spoiled else self.pass_without
-        return act.passing if self._draw(request) < chance else act.failing
+        taught = [] if spoiled else [rule for rule in act.rules if any(_taught(text, rule) for text in texts)]
+        whole = not spoiled and len(taught) == len(act.rules)
+        if self._draw(request) < (self.pass_with if whole else self.pass_without):
+            reply = act.passing
+        else:
+            reply = _partly(act, taught)
+        return replace(reply, model=self.model)
 
     def _draw(self, request: Request) -> float:
         key = canonical_json([self.seed, request.ask, request.context, *map(list, request.documents), request.sample])
@@ -145,8 +167,8 @@ class Mock:
     def _judge(self, request: Request) -> Reply:
         """Passes the answers it acts out as passing; a question of another shape fails."""
         quoted = _fenced(request.ask)
-        passed = any(quoted[:1] == [act.ask] and quoted[-1] == act.passing.text for act in self.world.acts.values())
-        return Reply(text=json.dumps({"score": float(passed), "why": "simulated"}), model=self.model)
+        shares = (_share(act, quoted[-1]) for act in self.world.acts.values() if quoted[:1] == [act.ask])
+        return Reply(text=json.dumps({"score": max(shares, default=0.0), "why": "simulated"}), model=self.model)
 
     def _reflect(self, request: Request) -> Reply:
         """Proposes the rules that the tasks in the question need, as far as the question words them."""
@@ -182,67 +204,151 @@ def _fenced(question: str) -> list[str]:
 
 def _passing(group: Sequence[Task]) -> Reply | None:
     """An answer that passes every check: a known example, else one made from the checks."""
-    checks = [check for task in group for check in task.checks]
-    tools = tuple(dict.fromkeys(str(check.arg) for check in checks if check.op == "tool_called"))
+    checks = [item for task in group for item in task.checks]
+    tools = tuple(dict.fromkeys(str(item.arg) for item in checks if item.op == "tool_called"))
     known = [text for task in group for text in (task.examples.pass_, task.reference)]
-    kept = [f"Done, keeping to this: {task.rubric}" for task in group if task.rubric]
+    kept = [_keeping(task.rubric) for task in group if task.rubric]
     made = [_made(checks, _sentence), _made(checks, _sentence, "Done. "), _made(checks, _word), "."]
-    return _first(group, [*known, *kept, *made], tools, hard=1.0)
+    return next(_agreed(group, [*known, *kept, *made], tools, hard=1.0), None)
 
 
 def _failing(group: Sequence[Task], passing: Reply) -> Reply | None:
-    banned = " ".join(str(check.arg) for task in group for check in task.checks if check.op == "not_contains")
+    """An answer that fails every task: a known example, else a made one.
+
+    Where several rules are needed it is the one that fails most, so that each rule can show what it adds.
+    """
+    banned = _banned(item for task in group for item in task.checks)
     known = [task.examples.fail for task in group]
     made = [f"Done with {banned}." if banned else None, "Done.", "I cannot do that.", "x", "x" * 20_000]
     ruled = any(task.rubric for task in group)  # a judge sees the text alone
     texts = [text for text in (*known, *made) if not ruled or text != passing.text]
-    return _first(group, texts, (), hard=0.0)
+    found = _agreed(group, texts, (), hard=0.0)
+    if len({need for task in group for need in task.needs}) < 2:
+        return next(found, None)
+    return min(
+        found, key=lambda reply: sum(score_checks(task, reply).soft for task in group if task.checks), default=None
+    )
 
 
-def _first(group: Sequence[Task], texts: Sequence[str | None], tools: tuple[str, ...], *, hard: float) -> Reply | None:
-    """The first text that the checks of every task agree on. Without checks any text serves."""
+def _banned(checks: Iterable[Check]) -> str:
+    return " ".join(str(item.arg) for item in checks if item.op == "not_contains")
+
+
+def _agreed(
+    group: Sequence[Task], texts: Sequence[str | None], tools: tuple[str, ...], *, hard: float
+) -> Iterator[Reply]:
+    """The texts that the checks of every task agree on. Without checks any text serves."""
     for text in filter(None, texts):
-        reply = Reply(text=text, tools=tools, model="mock")
+        reply = Reply(text=text, tools=tools)
         if all(score_checks(task, reply).hard == hard for task in group if task.checks):
-            return reply
-    return None
+            yield reply
+
+
+def _keeping(*rules: str) -> str:
+    return f"Done, keeping to this: {'; '.join(rules)}"
+
+
+# --- answers that pass in part -----------------------------------------------------------------------------------
+
+
+def _partly(act: Act, taught: Sequence[str]) -> Reply:
+    """A failing answer that keeps to the rules that were taught and to no other, where one can be made."""
+    if not 0 < len(taught) < len(act.rules):
+        return act.failing
+    if any(task.checks for task, _ in act.tasks):
+        return _meeting(act, taught) or act.failing
+    kept = _keeping(*taught)
+    return act.failing if kept == act.passing.text else Reply(text=kept)
+
+
+def _meeting(act: Act, taught: Sequence[str]) -> Reply | None:
+    """An answer that meets the checks of these rules, and of the others' checks as few as can be."""
+    checks = tuple(dict.fromkeys(item for task, _ in act.tasks for item in task.checks))
+    met = _of_rules(checks, taught)
+    missed = [item for item in _of_rules(checks, set(act.rules).difference(taught)) if item not in met]
+    kept = [item for item in checks if item not in missed]
+    tools = tuple(str(item.arg) for item in kept if item.op == "tool_called")
+    banned = _banned(missed)
+    fillers = (f"Done with {banned}. ", f"{banned} ", "") if banned else ("",)
+    texts = (_made(kept, part, filler) for filler, part in product(fillers, (_sentence, _word)))
+    replies = [Reply(text=text, tools=tools) for text in texts]
+    fit = [reply for reply in replies if met and _lies_between(act, reply, met, taught)]
+    return max(fit, key=lambda reply: sum(check(item, reply) for item in kept), default=None)
+
+
+def _of_rules(checks: Iterable[Check], rules: Iterable[str]) -> list[Check]:
+    """Those of the checks that the rules' own words give, whatever role they have in the task."""
+    own = {(item.op, item.arg) for rule in rules for item in wish_of(rule).checks}
+    return [item for item in checks if (item.op, item.arg) in own]
+
+
+def _lies_between(act: Act, reply: Reply, met: Iterable[Check], taught: Sequence[str]) -> bool:
+    """Whether it meets these checks, is better than the failing answer, and passes no task that needs more rules."""
+    judged = [(task, own) for task, own in act.tasks if task.checks]
+    gained = sum(score_checks(task, reply).soft - score_checks(task, act.failing).soft for task, _ in judged)
+    passed = [own for task, own in judged if score_checks(task, reply).hard == 1]
+    return all(check(item, reply) for item in met) and gained > 0 and all(set(own) <= set(taught) for own in passed)
+
+
+def _share(act: Act, answer: str) -> float:
+    """How good an answer is by the rubric: right, wrong, or as far as `_partly` kept to the rules."""
+    if answer == act.passing.text:
+        return 1.0
+    kept = [rule for rule in act.rules if rule in answer]
+    return PASS_MARK * len(kept) / (len(act.rules) + 1) if kept and answer == _keeping(*kept) else 0.0
+
+
+# --- made from checks --------------------------------------------------------------------------------------------
 
 
 def _made(checks: Sequence[Check], part: Callable[[Check], str], filler: str = "") -> str:
     return "".join([filler, *map(part, checks)]).strip() or "Done."
 
 
-def _sentence(check: Check) -> str:
-    match check.op:
+def _sentence(item: Check) -> str:
+    match item.op:
         case "contains":
-            return f"Done with {check.arg}. "
+            return f"Done with {item.arg}. "
         case "section_present" | "section_contains":
-            return f"\n## {check.arg}\n\nDone.\n"
+            return f"\n## {item.arg}\n\nDone.\n"
         case "min_chars":
-            return "Done. " * (int(check.arg or 0) // 6 + 1)
+            return "Done. " * (int(item.arg or 0) // 6 + 1)
         case "regex":
-            return _matching(str(check.arg))
+            return _matching(str(item.arg))
         case _:
             return ""
 
 
-def _word(check: Check) -> str:
+def _word(item: Check) -> str:
     """As short as can be, for where the length is limited."""
-    match check.op:
+    match item.op:
         case "contains":
-            return f"{check.arg} "
+            return f"{item.arg} "
         case "section_present" | "section_contains":
-            return f"\n# {check.arg}\n"
+            return f"\n# {item.arg}\n"
         case "regex":
-            return _matching(str(check.arg))
+            return _matching(str(item.arg))
         case _:
             return ""
+
+
+class _Sparing(random.Random):
+    """Draws for a text of a pattern: how often its parts are repeated, until that is more than any check looks at."""
+
+    left = SEARCHED
+
+    def randint(self, a: int, b: int) -> int:
+        drawn = super().randint(a, max(a, b))
+        self.left -= drawn + 1
+        if self.left < 0:
+            raise ValueError("the pattern repeats too much")
+        return drawn
 
 
 def _matching(pattern: str) -> str:
     """A text the pattern matches, always the same one; empty where none can be made (a conditional group, say)."""
     try:
-        return Rstr(random.Random(pattern)).xeger(pattern)  # noqa: S311 - a repeatable choice, not a secret
+        return Rstr(_Sparing(pattern)).xeger(pattern)
     except (re.error, KeyError, TypeError, ValueError, IndexError):
         return ""
 
@@ -253,7 +359,7 @@ def door(config: Config, tasks: Sequence[Task], needs: Mapping[str, str]) -> tup
     chosen = config.replay
     mock = Mock(
         world=known,
-        model=chosen.model or "mock",
+        model=f"mock:{chosen.model}" if chosen.model and chosen.model != "mock" else "mock",
         seed=chosen.mock_seed,
         pass_with=chosen.mock_pass_with,
         pass_without=chosen.mock_pass_without,

@@ -16,6 +16,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 from skillopt_git.config import Config
+from skillopt_git.errors import ConfigError
 from skillopt_git.model import Session, Skipped, Turn
 from skillopt_git.sources.claude_records import Record, objects, record
 from skillopt_git.sources.claude_tree import Tree, conversation, grow, written
@@ -49,12 +50,22 @@ class ClaudeSource:
 
 
 def claude_home(flag: str, environ: Mapping[str, str]) -> Path:
-    """The folder named by the flag, else by `CLAUDE_CONFIG_DIR`, else `~/.claude`."""
-    chosen = Path(flag or environ.get("CLAUDE_CONFIG_DIR") or "~/.claude")
-    home = environ.get("HOME")
-    if home and chosen.parts[:1] == ("~",):
-        return Path(home, *chosen.parts[1:])
-    return chosen.expanduser()
+    """The folder named by the flag, else by `CLAUDE_CONFIG_DIR`, else `~/.claude`. A named one has to be there."""
+    named = flag or environ.get("CLAUDE_CONFIG_DIR")
+    found = _expanded(Path(named or "~/.claude"), environ.get("HOME"))
+    if named and not stat.S_ISDIR(_mode(found)):
+        where = "the setting harvest.claude_home, or its flag," if flag else "CLAUDE_CONFIG_DIR"
+        raise ConfigError(f"there is no folder {found}", f"{where} names Claude Code's folder; mend it or leave it out")
+    return found
+
+
+def _expanded(path: Path, home: str | None) -> Path:
+    if home and path.parts[:1] == ("~",):
+        return Path(home, *path.parts[1:])
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{path} names the home of nobody on this machine", "write the folder out") from error
 
 
 def make(config: Config, environ: Mapping[str, str]) -> ClaudeSource:
@@ -88,7 +99,7 @@ def _files(root: Path) -> Iterator[Path | Skipped]:
 def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode
-    except OSError:
+    except (OSError, ValueError):  # a NUL is in no path
         return 0
 
 
