@@ -27,6 +27,7 @@ from skillopt_git.ports import Harvested, Listener, Mined, SessionSource
 from skillopt_git.recall import History
 
 ModelDoor = Callable[[Sequence[Task], Mapping[str, str]], Models]  # the tasks and needs known tonight
+NO_FOLDER = "no such folder"  # what a source says of a home that is not there
 FILTER_WORDS = 2  # words of a skill that a task must share to count as that skill's
 FILTER_REACH = 3  # times mine.max_tasks that are looked at when filtering
 SMALL_WORDS = frozenset(
@@ -65,6 +66,7 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
     models = door(known.tasks, known.needs)
     needs = recurring(known.needs, known.tasks, min_sessions=config.mine.min_sessions)
     tasks, notes = usable(known, models, config, inputs.teachable.skill)
+    notes = (*notes, *_absent(known.harvest))
     learned = Learned(
         reason="nothing_recurred",
         known=known,
@@ -121,6 +123,13 @@ def _read(reading: Reading | None, now: datetime, notify: Listener) -> Harvest |
     )
     notify(Harvested(len(read.sessions), sum(item.count for item in read.skipped)))
     return read
+
+
+def _absent(read: Harvest | None) -> tuple[str, ...]:
+    """An agent's folder that is not there is no error, but whoever mistyped it has to see it."""
+    return tuple(
+        f"there is no folder {item.path}" for item in (read.skipped if read else ()) if item.reason == NO_FOLDER
+    )
 
 
 def _nothing_to_learn(known: Known, needs: Sequence[Need]) -> Reason | None:

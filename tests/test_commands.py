@@ -132,12 +132,13 @@ def test_harvest_shows_sessions_tasks_and_what_was_skipped(repo: Repository, hom
         assert word in told
 
 
-def test_harvest_of_an_empty_home_says_so(say: Say) -> None:
+def test_harvest_of_an_empty_home_says_so(home: Path, say: Say) -> None:
     """No sessions is an answer, not an error."""
     told = say("harvest")
 
     assert "No sessions were read." in told
     assert "no such folder" in told
+    assert str(home) in told
 
 
 def test_harvest_output_is_a_tasks_file_for_review(

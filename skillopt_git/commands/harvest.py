@@ -26,10 +26,11 @@ from skillopt_git.console import Console
 from skillopt_git.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from skillopt_git.learned import Known
-    from skillopt_git.model import Session
+    from skillopt_git.model import Session, Skipped
 
 
 def command(
@@ -140,12 +141,16 @@ def _tell(console: Console, known: Known) -> None:
     if tasks:
         rows = [[task["id"], one_line(task["ask"], 60), task["rule"] or "-"] for task in tasks]
         console.table("Tasks", ["task", "ask", "rule"], rows)
-    else:
+    elif sessions:
         console.out("No tasks: nobody corrected an answer in these sessions.")
-    reasons: dict[str, int] = {}
-    for item in harvest.skipped if harvest else ():
-        reasons[item.reason] = reasons.get(item.reason, 0) + item.count
-    if reasons:
-        console.table(
-            "Skipped", ["reason", "count"], [[reason, str(count)] for reason, count in sorted(reasons.items())]
-        )
+    _tell_skipped(console, harvest.skipped if harvest else ())
+
+
+def _tell_skipped(console: Console, skipped: Sequence[Skipped]) -> None:
+    """Each reason once, with one place to look at."""
+    groups: dict[str, list[Skipped]] = {}
+    for item in skipped:
+        groups.setdefault(item.reason, []).append(item)
+    rows = [[reason, str(sum(item.count for item in found)), found[0].path] for reason, found in sorted(groups.items())]
+    if rows:
+        console.table("Skipped", ["reason", "count", "such as"], rows)

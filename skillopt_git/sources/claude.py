@@ -50,22 +50,20 @@ class ClaudeSource:
 
 
 def claude_home(flag: str, environ: Mapping[str, str]) -> Path:
-    """The folder named by the flag, else by `CLAUDE_CONFIG_DIR`, else `~/.claude`. A named one has to be there."""
-    named = flag or environ.get("CLAUDE_CONFIG_DIR")
-    found = _expanded(Path(named or "~/.claude"), environ.get("HOME"))
-    if named and not stat.S_ISDIR(_mode(found)):
-        where = "the setting harvest.claude_home, or its flag," if flag else "CLAUDE_CONFIG_DIR"
-        raise ConfigError(f"there is no folder {found}", f"{where} names Claude Code's folder; mend it or leave it out")
-    return found
+    """The folder named by the flag, else by `CLAUDE_CONFIG_DIR`, else `~/.claude`. It need not be there (yet)."""
+    return _expanded(Path(flag or environ.get("CLAUDE_CONFIG_DIR") or "~/.claude"), environ.get("HOME"))
 
 
 def _expanded(path: Path, home: str | None) -> Path:
     if home and path.parts[:1] == ("~",):
         return Path(home, *path.parts[1:])
     try:
-        return path.expanduser()
+        found = path.expanduser()
     except RuntimeError as error:
         raise ConfigError(f"{path} names the home of nobody on this machine", "write the folder out") from error
+    if "\0" in str(found):
+        raise ConfigError("harvest.claude_home holds a NUL, which no folder's name can")
+    return found
 
 
 def make(config: Config, environ: Mapping[str, str]) -> ClaudeSource:
