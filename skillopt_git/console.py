@@ -115,7 +115,7 @@ def _cleaned(line: str) -> str:
 
 
 def _sentence(event: LearningEvent) -> str:
-    from skillopt_git.ports import Called, Gated, Harvested, Mined, Noted, Reflected
+    from skillopt_git.ports import Called, Gated, Harvested, Mined, Reflected
 
     match event:
         case Harvested(sessions, skipped):
@@ -128,8 +128,6 @@ def _sentence(event: LearningEvent) -> str:
             return f"{document}: {_many(edits, 'edit')} for {need}"
         case Gated(document, rule, verdict):
             return f"{document}: {rule} is {verdict}"
-        case Noted(text):
-            return text
         case _:
             assert_never(event)
 

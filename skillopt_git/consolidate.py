@@ -202,7 +202,8 @@ def trial(
     primary = tuple(task for task in held_out if edit.need in task.needs)
     candidate = Candidate(document=document, edits=(edit,), verdict="unverified", why="")
     if bench.gate.mode == "off":
-        return replace(candidate, verdict="ungated", why="the gate is off: nothing was measured")
+        off = gate.ungated()
+        return replace(candidate, verdict=off.verdict, why=off.why)
     if not primary:
         return replace(candidate, why="no held-out task needs this rule yet")
     name = trial_id(edit, document, bench, ended)

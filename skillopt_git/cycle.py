@@ -18,7 +18,7 @@ from typing import Literal
 from skillopt_git.bank import Bank, admit, merge
 from skillopt_git.config import Config
 from skillopt_git.harvest import Harvest, Scope, harvest
-from skillopt_git.judges import judgeable
+from skillopt_git.judges import judgeable, shape_only
 from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.mine import mine, recurring, sessions_of
 from skillopt_git.model import Document, Need, Reason, Task, TasksFile
@@ -141,7 +141,7 @@ def _nothing_to_learn(known: Known, needs: Sequence[Need]) -> Reason | None:
 def usable(
     known: Known, models: Models, config: Config, skill: Document | None
 ) -> tuple[tuple[Task, ...], tuple[str, ...]]:
-    """The tasks to replay, those of the most frequent needs first, and notes on those left out."""
+    """The tasks to replay, those of the most frequent needs first, and notes on those left out or weakly judged."""
     often = {need: len(sessions_of(need, known.tasks)) for need in known.needs}
     hindered = {task.id: _hindrance(task, models) for task in known.tasks}
     fit = [task for task in known.tasks if hindered[task.id] is None]
@@ -154,6 +154,7 @@ def usable(
     left = Counter(why for why in hindered.values() if why is not None)
     left["left out: not about the target skill"] = len(looked_at) - len(chosen)
     left["over mine.max_tasks, not replayed"] = len(fit) - len(looked_at) + len(chosen[cap:])
+    left["judged by shape alone (lengths, headings): a gain on them says little"] = sum(map(shape_only, chosen[:cap]))
     return tuple(chosen[:cap]), tuple(sorted(_counted(count, why) for why, count in left.items() if count))
 
 

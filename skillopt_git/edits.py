@@ -16,7 +16,6 @@ from pathlib import PurePosixPath
 
 from skillopt_git.errors import ConfigError
 from skillopt_git.model import DocumentKind, Edit, fold
-from skillopt_git.similarity import similarity
 
 START = "<!-- SKILLOPT-SLEEP:LEARNED START -->"
 END = "<!-- SKILLOPT-SLEEP:LEARNED END -->"
@@ -201,11 +200,6 @@ def holds(text: str, sentence: str) -> bool:
     lines = _lines(text.removeprefix(BOM))
     said = [*lines, *(item.text for item in _items(lines, 0, len(lines)))]
     return bool(wanted) and any(_key(line) == wanted for line in said)
-
-
-def nearest(text: str, sentence: str) -> float:
-    """How alike, from 0 to 1, `sentence` and the learned rule most like it are; 0 without rules."""
-    return max((similarity(_key(rule), _key(sentence)) for rule in rules(text)), default=0.0)
 
 
 _NOT_FOLDED = re.compile(r"$|[-*+]\s|\d+[.)]\s|[>#|]|`{3}|~{3}|[-=]+$")

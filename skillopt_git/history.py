@@ -51,14 +51,6 @@ def is_ancestor(repo: GitRepo, ancestor: str, descendant: str) -> bool:
     return done.code == 0
 
 
-def merge_base(repo: GitRepo, one: str, other: str) -> str | None:
-    """The commit both descend from; None where they share none."""
-    done = repo.attempt("merge-base", "--end-of-options", one, other)
-    if done.code > 1:
-        raise done.error
-    return done.text or None
-
-
 def merge_tree(repo: GitRepo, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
     """The tree of a trial merge, and the paths in conflict. Touches nothing."""
     # Resolved here: git reports an unknown revision like a conflict.

@@ -130,10 +130,5 @@ class Gated:
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
-    text: str
-
-
-LearningEvent: TypeAlias = Harvested | Mined | Called | Reflected | Gated | Noted
+LearningEvent: TypeAlias = Harvested | Mined | Called | Reflected | Gated
 Listener: TypeAlias = Callable[[LearningEvent], None]

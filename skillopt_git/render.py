@@ -144,15 +144,6 @@ def md_code_cell(text: str) -> Safe:
     return md_text(text) if "|" in _fold(text) else md_code(text)
 
 
-def md_fence(text: str, info: str = "") -> Safe:
-    """A fenced block that nothing inside can close; `info` names a language."""
-    if not re.fullmatch(r"[\w+-]*", info, re.ASCII):
-        raise ValueError(f"not the name of a language: {info!r}")
-    body = _visible(text).removesuffix("\n")
-    fence = _fence(body, 3)
-    return Safe(f"{fence}{info}\n{body}\n{fence}\n")
-
-
 def plain(text: str) -> Safe:
     """One line for a title or a commit message, where mentions, references and orders to CI are read, but no markup."""
     return Safe(_cut(_fold(text), _PLAIN_CUTS))
@@ -225,7 +216,6 @@ _MARKDOWN_FILTERS = {
     "md_cell": md_cell,
     "md_code": md_code,
     "md_code_cell": md_code_cell,
-    "md_fence": md_fence,
     "number": _number,
     "command": _command,
 }

@@ -19,11 +19,6 @@ def similarity(a: str, b: str) -> float:
     return fuzz.ratio(_folded(a), _folded(b)) / 100
 
 
-def token_similarity(a: str, b: str) -> float:
-    """As `similarity`, whatever the order of the words."""
-    return fuzz.token_sort_ratio(_folded(a), _folded(b)) / 100
-
-
 @lru_cache(maxsize=1 << 14)
 def _folded(text: str) -> str:
     """Folding costs more than comparing, and each text meets all others."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillopt_git.console import Console
-from skillopt_git.ports import Called, Gated, Harvested, LearningEvent, Mined, Noted, Reflected
+from skillopt_git.ports import Called, Gated, Harvested, LearningEvent, Mined, Reflected
 from skillopt_git.render import md_text
 
 ESC = "\x1b"
@@ -58,7 +58,7 @@ def test_quiet_silences_notes_and_progress_only() -> None:
     """Results and errors are always said."""
     screen = Screen(quiet=True)
     screen.console.note("a note")
-    screen.console.progress(Noted("progress"))
+    screen.console.progress(Mined(1, 1))
     screen.console.out("a result")
     screen.console.error("it broke", "mend it")
     assert (screen.out, screen.err) == ("a result\n", "error: it broke\nhint: mend it\n")
@@ -143,7 +143,6 @@ EVENTS: list[tuple[LearningEvent, str]] = [
     (Called("judge", 8, 1), "judge: 8 answered, 1 failed"),
     (Reflected("CLAUDE.md", "n1-0001", 1), "CLAUDE.md: 1 edit for n1-0001"),
     (Gated("CLAUDE.md", "r1-0001", "strong"), "CLAUDE.md: r1-0001 is strong"),
-    (Noted("a local file differs"), "a local file differs"),
 ]
 
 

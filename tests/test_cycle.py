@@ -297,3 +297,12 @@ def test_the_questions_of_a_night_are_in_the_order_of_its_tasks() -> None:
     night(*usual(), backend=other)
     assert one.asked == other.asked
     assert [item.ask for item in one.asked[:2]] == [ASKS[0], ASKS[1]]
+
+
+def test_tasks_judged_by_shape_alone_are_noted() -> None:
+    """A heading or a length is easy to satisfy: whoever reads the figures should know."""
+    shape = (Check(op="max_chars", arg=100), Check(op="regex", arg="^#", role="shape"))
+    learned = night(task(0, "train", checks=shape), task(1, checks=shape), task(2))
+
+    assert "2 tasks judged by shape alone (lengths, headings): a gain on them says little" in learned.notes
+    assert not any("shape" in note for note in night(*usual()).notes)

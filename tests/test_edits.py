@@ -18,7 +18,6 @@ from skillopt_git.edits import (
     decode,
     encode,
     holds,
-    nearest,
     one_line,
     refusal,
     rules,
@@ -334,14 +333,6 @@ def test_only_line_ends_end_a_line() -> None:
     assert rules(block("- One\x0c- Two", "- Three\u2028- Four")) == ("One - Two", "Three - Four")
 
 
-def test_nearest_compares_with_learned_rules_only() -> None:
-    """The user's lines do not count; 1 is the same sentence, 0 no rule at all."""
-    document = f"- {PNPM}\n" + block(f"- {TESTS}", "- Use yarn, not npm")
-    assert 0.8 < nearest(document, PNPM) < 1
-    assert nearest(document, f"- {TESTS.upper()}") == 1
-    assert nearest(f"- {PNPM}\n", PNPM) == 0
-
-
 # --- bytes -------------------------------------------------------------------------------------------------------
 
 
@@ -492,4 +483,3 @@ def test_added_rule_is_the_last_one_and_is_held(document: str, sentence: str) ->
     if outcome.applied:
         assert rules(outcome.text)[-1] == one_line(sentence)
         assert holds(outcome.text, sentence)
-        assert nearest(outcome.text, sentence) == 1

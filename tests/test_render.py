@@ -24,7 +24,6 @@ from skillopt_git.render import (
     md_cell,
     md_code,
     md_code_cell,
-    md_fence,
     md_text,
     one_line,
     plain,
@@ -200,28 +199,6 @@ def test_code_in_a_table_stays_in_its_cell(text: str) -> None:
     cells = re.findall(r"<td>(.*?)</td>", page, re.DOTALL)
     assert [words(cell) for cell in cells] == [seen(text) or "(empty)", "end"]
     assert ("code" in tags(page)) == ("|" not in seen(text))
-
-
-@given(texts)
-def test_a_fence_is_one_block_that_nothing_closes(text: str) -> None:
-    """All lines of the text, and the words after it, are where they belong."""
-    page = rendered(f"{md_fence(text, 'text')}\nafter\n")
-    assert tags(page) == ["pre", "code", "/code", "/pre", "p", "/p"]
-    lines = html.unescape(re.findall(r"<code[^>]*>(.*)</code>", page, re.DOTALL)[0]).split("\n")
-    assert [seen(line) for line in lines[:-1]] == [seen(line) for line in _lines(text)]
-
-
-def _lines(text: str) -> list[str]:
-    body = md_fence(text).split("\n", 1)[1]
-    return body.split("\n")[:-2]
-
-
-def test_a_fence_keeps_lines_and_indentation_and_takes_only_a_word_as_its_language() -> None:
-    """Code stays code; a language that could break out is refused."""
-    assert md_fence("a:\n\tb\r\n  `c`\n", "yaml") == "```yaml\na:\n\tb\n  `c`\n```\n"
-    assert md_fence("````") == "`````\n````\n`````\n"
-    with pytest.raises(ValueError, match="language"):
-        md_fence("x", "py`\n")
 
 
 @given(st.text())

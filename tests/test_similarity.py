@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_git.similarity import BITS, hamming, simhash, similarity, token_similarity
+from skillopt_git.similarity import BITS, hamming, simhash, similarity
 
 ASK = "Please add the date-fns dependency to the web package and use it in the header."
 
@@ -17,7 +17,7 @@ def test_the_same_words_are_alike_whatever_their_case_and_blanks() -> None:
 def test_redaction_marks_of_two_machines_are_the_same() -> None:
     """Only the kind of a mark counts, for its digits depend on a private key."""
     ours, theirs = "curl -u [REDACTED:password:0123abcd]", "curl -u [REDACTED:password:feedbeef]"
-    assert similarity(ours, theirs) == token_similarity(ours, theirs) == 1.0
+    assert similarity(ours, theirs) == 1.0
     assert simhash(ours) == simhash(theirs)
 
 
@@ -27,9 +27,8 @@ def test_near_copies_are_near_and_other_asks_are_far() -> None:
     assert similarity(ASK, "Run the tests and tell me what fails") < 0.5
 
 
-def test_word_order_matters_only_to_similarity() -> None:
-    """`token_similarity` looks at the words alone."""
-    assert token_similarity("not npm but pnpm", "pnpm but not npm") == 1.0
+def test_word_order_matters() -> None:
+    """The same words in another order are not the same text."""
     assert similarity("not npm but pnpm", "pnpm but not npm") < 1.0
 
 
@@ -53,9 +52,8 @@ def test_hamming_counts_the_bits_that_differ(a: int, b: int, bits: int) -> None:
 
 @given(st.text(), st.text())
 def test_every_pair_of_texts_compares_within_bounds_and_both_ways(a: str, b: str) -> None:
-    """Both measures lie in [0, 1], do not depend on the order, and are 1 for a text and itself."""
-    for measure in (similarity, token_similarity):
-        assert 0.0 <= measure(a, b) <= 1.0
-        assert measure(a, b) == pytest.approx(measure(b, a))
-        assert measure(a, a) == 1.0
+    """The measure lies in [0, 1], does not depend on the order, and is 1 for a text and itself."""
+    assert 0.0 <= similarity(a, b) <= 1.0
+    assert similarity(a, b) == pytest.approx(similarity(b, a))
+    assert similarity(a, a) == 1.0
     assert 0 <= simhash(a) < 2**BITS
