@@ -5,13 +5,13 @@ A family is joined on entry and never merged or moved; its split is decided once
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, floor
 
 from skillopt_git.config import Mine
 from skillopt_git.mine import Mined
-from skillopt_git.model import RECORD, RECORD_VERSION, Examples, Split, Task, family_id, fold_unmarked
+from skillopt_git.model import RECORD, RECORD_VERSION, Check, Examples, Split, Task, family_id, fold_unmarked
 from skillopt_git.recall import Family
 from skillopt_git.similarity import hamming, simhash, similarity
 
@@ -29,6 +29,36 @@ class Bank:
     needs: dict[str, str] = field(default_factory=dict)
     wordings: dict[str, dict[str, str]] = field(default_factory=dict)
     turns: dict[str, str] = field(default_factory=dict)
+
+    def cleaned(self, redact: Callable[[str], str]) -> Bank:
+        """As it would be, had it been redacted so from the start: the user may deny a word at any time."""
+        return replace(
+            self,
+            tasks=tuple(_cleaned(task, redact) for task in self.tasks),
+            needs={need: redact(text) for need, text in self.needs.items()},
+            wordings={
+                need: {task: redact(text) for task, text in by_task.items()} for need, by_task in self.wordings.items()
+            },
+        )
+
+
+def _cleaned(task: Task, redact: Callable[[str], str]) -> Task:
+    def maybe(text: str | None) -> str | None:
+        return None if text is None else redact(text)
+
+    def check(item: Check) -> Check:
+        return replace(item, arg=redact(item.arg)) if isinstance(item.arg, str) else item
+
+    return replace(
+        task,
+        ask=redact(task.ask),
+        context=redact(task.context),
+        checks=tuple(map(check, task.checks)),
+        rubric=maybe(task.rubric),
+        reference=maybe(task.reference),
+        examples=Examples(pass_=maybe(task.examples.pass_), fail=maybe(task.examples.fail)),
+        branch=maybe(task.branch),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ LEDGER_BRANCH = "refs/heads/skillopt/ledger"
 # Nowhere else: a repository's settings must not make the tool write to a branch, a tag or the stash.
 LEDGER_REF = re.compile(rf"refs/skillopt/(?!rejected(?:/|$))[a-z0-9][a-z0-9-]*|{LEDGER_BRANCH}")
 LONGEST_LOOKBACK = 876_000.0  # hours; a hundred years, for dates have a beginning
+SHORTEST_DENIED = 3  # characters; shorter ones stand in every other line
 PERSONAL = "personal"
 SHARED = "shared"
 NonNegative = Annotated[int, Ge(0)]
@@ -42,8 +43,15 @@ def _setting(default: Any, help_: str, door: str = SHARED) -> Any:
 class Harvest:
     """Which sessions are read."""
 
-    source: str = _setting("auto", "Which agents' transcripts to read: `auto`, or one name.")
+    source: str = _setting(
+        "auto", "Which agents' transcripts to read: `auto` (Claude Code and Codex), or names with commas between."
+    )
     claude_home: str = _setting("", "Claude Code's folder; else `CLAUDE_CONFIG_DIR`, else `~/.claude`.", PERSONAL)
+    codex_home: str = _setting("", "Codex's folder; else `CODEX_HOME`, else `~/.codex`.", PERSONAL)
+    copilot_home: str = _setting("", "Copilot CLI's folder; else `COPILOT_HOME`, else `~/.copilot`.", PERSONAL)
+    jsonl_home: str = _setting(
+        "", "The folder of sessions in the neutral format; else `~/.local/share/skillopt/sessions`.", PERSONAL
+    )
     scope: tuple[str, ...] = _setting(
         ("repository",),
         "`repository` (this one and its worktrees), `all`, or a list of folders.",
@@ -56,6 +64,12 @@ class Harvest:
         72.0, "How far back a first run reads; later runs go on from their checkpoint. 0 reads everything."
     )
     max_sessions: NonNegative = _setting(0, "Most sessions read in one run. 0 means three times `mine.max_tasks`.")
+    deny_words: tuple[str, ...] = _setting(
+        (),
+        "Names and words that may stand in nothing the tool keeps or writes, such as a customer's. A repository's file "
+        "may not hold them, for it would publish them.",
+        PERSONAL,
+    )
     headless: Literal["keep", "skip"] = _setting("keep", "Whether sessions without a person (`claude -p`) count.")
 
 
@@ -290,6 +304,10 @@ def _together(merged: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     ledger = merged.get("propose", {}).get("ledger_ref", Propose().ledger_ref)
     if not LEDGER_REF.fullmatch(ledger):
         yield f"propose.ledger_ref must be below refs/skillopt/, or {LEDGER_BRANCH}; it is '{ledger}'"
+    words = merged.get("harvest", {}).get("deny_words", ())
+    short = [str(place) for place, word in enumerate(words, start=1) if len(" ".join(word.split())) < SHORTEST_DENIED]
+    if short:  # told by their places: the words themselves are private
+        yield f"harvest.deny_words needs at least {SHORTEST_DENIED} characters in each; see number {', '.join(short)}"
     zone = merged.get("propose", {}).get("time_zone", "UTC")
     if zone != "UTC" and zone not in available_timezones():
         near = get_close_matches(zone, available_timezones(), n=1)

@@ -16,7 +16,6 @@ from skillopt_git.present import base_of
 from skillopt_git.publish import HEADS, publish, remote_branches, state
 from skillopt_git.recall import History, Negative, Proposal, Proposed
 from skillopt_git.record import Stamp, event
-from skillopt_git.redact import refuse_secrets
 from skillopt_git.targets import Base, document_entry
 from skillopt_git.worktrees import checked_out, fast_forward
 
@@ -201,7 +200,7 @@ def _taught_again(repo: GitRepo, commit: str, path: str, items: Sequence[Propose
 
 def reject(desk: Desk, proposal: Proposal, *, edit: str | None, reason: str | None) -> Done:
     """Remember the refusal first, then take the branch away or rebuild it without the edit."""
-    refuse_secrets({"the reason": reason or ""})
+    desk.ledger.scanner.refuse({"the reason": reason or ""})
     items = proposal.pending if edit is None else (one_of(proposal.pending, edit),)
     said = {item.edit.id: settled("rejected", item, desk.stamp, cause=desk.stamp.run, reason=reason) for item in items}
     desk.append(tuple(said.values()), f"Reject {proposal.branch}")

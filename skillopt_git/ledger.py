@@ -19,7 +19,7 @@ from skillopt_git.errors import ConfigError, GitError, RefMoved
 from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.history import is_ancestor
 from skillopt_git.model import RECORD_VERSION, Event, Evidence, Json, canonical_json
-from skillopt_git.redact import refuse_secrets
+from skillopt_git.redact import SECRETS, Scanner
 from skillopt_git.soundness import sound
 
 MOST_TRIES = 10
@@ -70,10 +70,16 @@ def union(ours: bytes, theirs: bytes) -> bytes:
 
 
 class Ledger:
-    """The ledger of `repo` at `ref`. `author` signs its commits."""
+    """The ledger of `repo` at `ref`. `author` signs its commits; `scanner` looks at all that is recorded."""
 
     def __init__(
-        self, repo: GitRepo, ref: str, author: Identity, *, pause: Callable[[float], None] = time.sleep
+        self,
+        repo: GitRepo,
+        ref: str,
+        author: Identity,
+        *,
+        scanner: Scanner = SECRETS,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         if not ref.startswith("refs/"):
             raise ConfigError(
@@ -82,12 +88,18 @@ class Ledger:
         self._repo = repo
         self._ref = ref
         self._author = author
+        self._scanner = scanner
         self._pause = pause
         self._contents: dict[str, Contents] = {}  # by commit, so never stale
 
     @property
     def ref(self) -> str:
         return self._ref
+
+    @property
+    def scanner(self) -> Scanner:
+        """For what is published from the ledger: it has to pass the same door."""
+        return self._scanner
 
     def events(self) -> tuple[Event, ...]:
         return self.contents().events
@@ -113,9 +125,9 @@ class Ledger:
     ) -> tuple[Event, ...]:
         """Records what is not yet there, and returns the events that were not. Nothing new: no commit.
 
-        Raises `SafetyError` before anything is written if a secret is among it.
+        Raises `SafetyError` before anything is written if a secret or a denied word is among it.
         """
-        refuse_secrets(dict(_texts(events, evidence)))
+        self._scanner.refuse({"the ledger's message": message, **dict(_texts(events, evidence))})
         files = {_evidence_path(evidence_name(item)): evidence_bytes(item) for item in evidence}
 
         def attempt(head: str | None) -> tuple[Event, ...]:

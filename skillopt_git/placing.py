@@ -45,7 +45,7 @@ def hindrance(shop: Workshop, history: History, proposal: Proposal) -> str | Non
     """Why a proposal that was recorded cannot be published any more: its text, memory or the branch's name changed."""
     there = shop.repo.ref(f"{HEADS}{proposal.branch}")
     try:
-        built = build(shop.repo, shop.ledger.evidence, proposal, shop.author)
+        built = build(shop.repo, shop.ledger.evidence, proposal, shop.author, scanner=shop.ledger.scanner)
     except (ConfigError, GitError, SafetyError) as error:
         return error.message
     if there not in (None, built.tip):

@@ -18,7 +18,7 @@ from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event
 from skillopt_git.recall import History, Proposal, Proposed
 from skillopt_git.record import Stamp, event
-from skillopt_git.redact import refuse_secrets
+from skillopt_git.redact import Scanner
 from skillopt_git.targets import document_entry
 from skillopt_git.worktrees import checked_out
 
@@ -81,9 +81,10 @@ def publish(
 ) -> tuple[Built, tuple[Event, ...]]:
     """Build the commits, move the branch, and say so in the ledger. Again is the same: nothing moves.
 
-    Raises `RefMoved` when somebody moved the branch meanwhile, `SafetyError` when a secret would be published.
+    Raises `RefMoved` when somebody moved the branch meanwhile, `SafetyError` when a secret or a denied word would be
+    published.
     """
-    built = build(repo, ledger.evidence, proposal, author)
+    built = build(repo, ledger.evidence, proposal, author, scanner=ledger.scanner)
     ref = f"{HEADS}{proposal.branch}"
     now = repo.ref(ref)
     if now != built.tip:
@@ -102,11 +103,13 @@ def _published(proposal: Proposal, built: Built, stamp: Stamp) -> Event:
     return event("published", [proposal.branch, built.tip], stamp, data=data)
 
 
-def build(repo: GitRepo, evidence_of: present.EvidenceOf, proposal: Proposal, author: Identity) -> Built:
+def build(
+    repo: GitRepo, evidence_of: present.EvidenceOf, proposal: Proposal, author: Identity, *, scanner: Scanner
+) -> Built:
     """The commits of a proposal's pending edits on their base; no ref is moved."""
     when = datetime.fromisoformat(proposal.first.ts)
     base = present.base_of(proposal)
-    refuse_secrets({"the branch name": proposal.branch})
+    scanner.refuse({"the branch name": proposal.branch})
     texts: dict[str, str] = {}
     commits: list[str] = []
     for item in proposal.pending:
@@ -117,7 +120,7 @@ def build(repo: GitRepo, evidence_of: present.EvidenceOf, proposal: Proposal, au
         text = _taught(texts[path] if path in texts else _at_base(repo, base, item), item)
         texts[path] = text
         message = _message(item, evidence_of)
-        refuse_secrets({path: text, f"the message of {item.edit.id}": message})
+        scanner.refuse({path: text, f"the message of {item.edit.id}": message})
         parent = commits[-1] if commits else base
         change = {path: (str(item.event.data["mode"]), repo.write_blob(edits.encode(text)))}
         commits.append(repo.commit(parent=parent, changes=change, message=message, author=author, when=when))

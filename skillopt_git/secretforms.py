@@ -10,9 +10,19 @@ import binascii
 import re
 from collections.abc import Callable, Iterator
 
-from skillopt_git.secretnames import QUOTE, Span, Value, assignments, entropy, is_mixed, is_placeholder
+from skillopt_git.secretnames import (
+    QUOTE,
+    Span,
+    Value,
+    assignments,
+    entropy,
+    is_mixed,
+    is_placeholder,
+    lowered,
+    matches,
+)
 
-_PERCENT = re.compile(r"%(?:0[AD]|20|3[AD])", re.IGNORECASE)
+_PERCENT = re.compile(r"%(?:0[ADad]|2[0-9A-Fa-f]|3[A-Fa-f]|[57][BDbd])")
 
 
 def unescaped(view: str) -> str:
@@ -20,53 +30,92 @@ def unescaped(view: str) -> str:
     return _PERCENT.sub("   ", view)
 
 
-_TOKENS = re.compile(
-    r"""(?=[AGNSdeghnprswxy\d])                            # four times faster than without
-    (?<![A-Za-z0-9])(?:
-      (?P<api_key>        sk-(?:[A-Za-z0-9]{1,15}[-_.]){0,4}
-                          (?=[A-Za-z]{0,64}\d)(?=\d{0,64}[A-Za-z])[A-Za-z0-9]{16,256}(?:[\w-]|\.(?=\w)){0,512})
-    | (?P<aws_access_key> (?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9]))
-    | (?P<github_token>   gh[pousr]_[A-Za-z0-9]{20,255} | github_pat_\w{20,255})
-    | (?P<gitlab_token>   glpat-[\w-]{16,255})
-    | (?P<slack_token>    xox[a-z](?:\.xox[a-z])?-(?=[\w-]{0,64}\d)[\w-]{10,512} | xapp-\d-[\w-]{10,512})
-    | (?P<slack_webhook>  hooks\.slack\.com/(?:services|workflows|triggers)/T\w{6,16}/[AB]?\w{6,24}/\w{16,64})
-    | (?P<discord_webhook> discord(?:app)?\.com/api/webhooks/\d{15,22}/[\w-]{50,100})
-    | (?P<google_key>     AIza[\w-]{30,64} | GOCSPX-[\w-]{20,64} | ya29\.[\w-]{20,1024})
-    | (?P<jwt>            eyJ[\w-]{8,2048}\.[\w-]{8,4096}(?:\.[\w-]{1,2048})?)
-    | (?P<stripe_key>     [sr]k_(?:live|test)_[A-Za-z0-9]{10,255} | whsec_[A-Za-z0-9+/]{20,255})
-    | (?P<npm_token>      npm_[A-Za-z0-9]{20,64})
-    | (?P<pypi_token>     pypi-AgE[\w-]{16,512})
-    | (?P<huggingface_token> hf_[A-Za-z0-9]{20,64})
-    | (?P<sendgrid_key>   SG\.[\w-]{16,64}\.[\w-]{16,64})
-    | (?P<twilio_key>     SK[0-9a-f]{32}(?![A-Za-z0-9]))
-    | (?P<docker_token>   dckr_[op]at_[\w-]{20,64})
-    | (?P<atlassian_token> ATATT3[\w-]{20,512}(?:=[0-9A-F]{8})?)
-    | (?P<digitalocean_token> do[opr]_v1_[0-9a-f]{32,64})
-    | (?P<age_secret_key> AGE-SECRET-KEY-1[A-Z0-9]{40,64})
-    | (?P<telegram_token> \d{8,10}:AA[\w-]{33}(?![\w-]))
-    | (?P<netlify_token>  nfp_[A-Za-z0-9]{36,64})
-    | (?P<sentry_token>   sntry[su]_[\w+/=-]{40,512})
-    | (?P<newrelic_key>   NRAK-[A-Z0-9]{27})
-    | (?P<notion_token>   ntn_[A-Za-z0-9]{40,64})
-    )""",
-    re.VERBOSE | re.ASCII,
+# Kind, beginnings and rest of a token that shows who gave it out. No letter or digit stands before it.
+_PROVIDERS = (
+    (
+        "api-key",
+        "sk-",
+        r"""(?:[A-Za-z0-9]{1,15}[-_.]){0,4}(?=[A-Za-z]{0,64}\d)(?=\d{0,64}[A-Za-z])
+        [A-Za-z0-9]{16,256}(?:[\w-]|\.(?=\w)){0,512}""",
+    ),
+    ("aws-access-key", "AKIA ASIA ABIA ACCA", r"[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{20,255}"),
+    ("github-token", "github_pat_", r"\w{20,255}"),
+    ("gitlab-token", "glpat-", r"[\w-]{16,255}"),
+    ("slack-token", "xox", r"[a-z](?:\.xox[a-z])?-(?=[\w-]{0,64}\d)[\w-]{10,512}"),
+    ("slack-token", "xapp-", r"\d-[\w-]{10,512}"),
+    (
+        "slack-webhook",
+        "hooks.slack.com/",
+        r"(?:services|workflows|triggers)/T\w{6,16}/[AB]?\w{6,24}/\w{16,64}",
+    ),
+    ("discord-webhook", "discord.com/ discordapp.com/", r"api/webhooks/\d{15,22}/[\w-]{50,100}"),
+    ("google-key", "AIza", r"[\w-]{30,64}"),
+    ("google-key", "GOCSPX-", r"[\w-]{20,64}"),
+    ("google-key", "ya29.", r"[\w-]{20,1024}"),
+    ("jwt", "eyJ", r"[\w-]{8,2048}+\.[\w-]{8,4096}+(?:\.[\w-]{1,2048})?"),
+    ("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_", r"[A-Za-z0-9]{10,255}"),
+    ("stripe-key", "whsec_", r"[A-Za-z0-9+/]{20,255}"),
+    ("npm-token", "npm_", r"[A-Za-z0-9]{20,64}"),
+    ("pypi-token", "pypi-AgE", r"[\w-]{16,512}"),
+    ("huggingface-token", "hf_", r"[A-Za-z0-9]{20,64}"),
+    ("sendgrid-key", "SG.", r"[\w-]{16,64}\.[\w-]{16,64}"),
+    ("twilio-key", "SK", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
+    ("docker-token", "dckr_pat_ dckr_oat_", r"[\w-]{20,64}"),
+    ("atlassian-token", "ATATT3", r"[\w-]{20,512}(?:=[0-9A-F]{8})?"),
+    ("digitalocean-token", "doo_v1_ dop_v1_ dor_v1_", r"[0-9a-f]{32,64}"),
+    ("age-secret-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{40,64}"),
+    ("netlify-token", "nfp_", r"[A-Za-z0-9]{36,64}"),
+    ("sentry-token", "sntrys_ sntryu_", r"[\w+/=-]{40,512}"),
+    ("newrelic-key", "NRAK-", r"[A-Z0-9]{27}"),
+    ("notion-token", "ntn_", r"[A-Za-z0-9]{40,64}"),
+    ("tailscale-key", "tskey-", r"[a-z]{3,12}-[A-Za-z0-9]{6,32}-[A-Za-z0-9]{16,64}"),
+    ("contentful-token", "CFPAT-", r"[\w-]{40,64}"),
+    ("planetscale-token", "pscale_tkn_ pscale_pw_ pscale_oauth_", r"(?:[\w=-]|\.(?=\w)){32,64}"),
+    ("fly-token", "fo1_", r"[\w-]{40,64}"),
+    ("typeform-token", "tfp_", r"(?:[\w=-]|\.(?=\w)){40,64}"),
+    ("artifactory-key", "AKCp", r"[A-Za-z0-9]{60,80}"),
+    ("airtable-token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    ("resend-key", "re_", r"[A-Za-z0-9]{8}_[A-Za-z0-9]{20,40}"),
+    ("teams-webhook", "webhook.office.com/", r"webhookb2/[\w@/-]{40,512}"),
 )
+
+
+def _beginning(start: str, rest: str) -> re.Pattern[str]:
+    """The text comes first and the look back after it: a pattern that begins with plain text is searched fast."""
+    plain = re.escape(start)
+    return re.compile(f"{plain}(?<![A-Za-z0-9]{plain}){rest}", re.VERBOSE | re.ASCII)
+
+
+_TOKENS = tuple((kind, start, _beginning(start, rest)) for kind, starts, rest in _PROVIDERS for start in starts.split())
+_TELEGRAM = re.compile(r"[0-9](?<![A-Za-z0-9][0-9])[0-9]{7,9}:AA[\w-]{33}(?![\w-])", re.ASCII)
 
 
 def _tokens(view: str) -> Iterator[Span]:
     """Tokens that carry their provider's prefix, also where the library wants a telling name beside them."""
-    for m in _TOKENS.finditer(unescaped(view)):
-        yield (str(m.lastgroup).replace("_", "-"), m.start(), m.end())
+    plain = unescaped(view)
+    for kind, start, token in _TOKENS:
+        if start in plain:
+            yield from ((kind, *m.span()) for m in token.finditer(plain))
+    if ":AA" in plain:
+        yield from (("telegram-token", *m.span()) for m in _TELEGRAM.finditer(plain))
 
 
-_FORTY = re.compile(r"(?<![A-Za-z0-9+/_.-])(?=[A-Za-z0-9+/]{0,39}[A-Z])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])")
+_FORTY = re.compile(r"[A-Za-z0-9+/](?<![A-Za-z0-9+/_.-].)[A-Za-z0-9+/]{39}(?![A-Za-z0-9+/=_-])")
+_FORTY_IN_DIFF = re.compile(r"\n[+-](?P<key>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=_-])")
 
 
 def _aws_secret_keys(view: str) -> Iterator[Span]:
     """Forty random base64 characters. A hash has no capitals; a path or a long name has fewer kinds of letters."""
-    for m in _FORTY.finditer(unescaped(view)):
-        if entropy(m[0]) > 4.4 and sum(map(str.isdigit, m[0])) >= 2:
-            yield ("aws-secret-key", m.start(), m.end())
+    plain = unescaped(view)
+    yield from (("aws-secret-key", *m.span()) for m in _FORTY.finditer(plain) if _is_random(m[0]))
+    for m in _FORTY_IN_DIFF.finditer("\n" + plain):
+        if _is_random(m["key"]):
+            yield ("aws-secret-key", m.start("key") - 1, m.end() - 1)
+
+
+def _is_random(key: str) -> bool:
+    return entropy(key) > 4.4 and any(map(str.isupper, key)) and sum(map(str.isdigit, key)) >= 2
 
 
 _PEM_BEGIN = re.compile(
@@ -97,7 +146,8 @@ def _urls(view: str) -> Iterator[Span]:
     for m in _URL_TOKEN.finditer(view):
         if is_mixed(m[1], 16):
             yield ("url-token", *m.span(1))
-    yield from (("url-signature", *m.span(1)) for m in _URL_SIGNATURE.finditer(view))
+    if "sig=" in view or "Signature=" in view:
+        yield from (("url-signature", *m.span(1)) for m in _URL_SIGNATURE.finditer(view))
 
 
 _AUTHORIZATION = re.compile(
@@ -111,14 +161,15 @@ _COOKIE_VALUE = re.compile(r"=([^\s;=]{8,4096}=*)")
 
 
 def _headers(view: str) -> Iterator[Span]:
-    for m in _AUTHORIZATION.finditer(view):
+    low = lowered(view)
+    for m in matches(_AUTHORIZATION, view, low, "authorization"):
         scheme, value = (m[1] or "").lower(), Value(m[2])
         if _is_basic(m[2]) if scheme == "basic" else value.is_secret("token"):
             yield ("authorization", *m.span(2))
-    for m in _BEARER.finditer(view):
+    for m in matches(_BEARER, view, low, "bearer"):
         if Value(m[1]).is_secret("token"):
             yield ("authorization", *m.span(1))
-    for m in _COOKIE.finditer(view):
+    for m in matches(_COOKIE, view, low, "cookie"):
         for pair in _COOKIE_VALUE.finditer(view, *m.span(1)):
             if is_mixed(pair[1], 8):
                 yield ("cookie", *pair.span(1))

@@ -12,26 +12,33 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from skillopt_git import edits, render, schema
+from skillopt_git import __version__, edits, render, schema
 from skillopt_git.backends.cached import Cached
 from skillopt_git.config import Config
 from skillopt_git.consolidate import judge_question
 from skillopt_git.cycle import ModelDoor, Reading
 from skillopt_git.errors import ConfigError, SafetyError, UsageError
 from skillopt_git.gitrepo import GitRepo, Identity
-from skillopt_git.harvest import Scope
+from skillopt_git.harvest import Window
+from skillopt_git.index import Index
 from skillopt_git.judges import RubricJudge, TaskJudge, problem
 from skillopt_git.learned import Models, Teachable
 from skillopt_git.ledger import Ledger
-from skillopt_git.model import Document, DocumentKind, Task, TasksFile
-from skillopt_git.ports import Backend, SessionSource
+from skillopt_git.model import Document, DocumentKind, Task, TasksFile, digest
+from skillopt_git.ports import Backend, Redaction, SessionSource
 from skillopt_git.private import Private, refuse_newer
-from skillopt_git.redact import Redactor
+from skillopt_git.redact import Redactor, Scanner
+from skillopt_git.scope import Scope
 from skillopt_git.targets import Base, allowed, document_entry
 from skillopt_git.worktrees import worktrees
 
-SOURCES = {"claude": "skillopt_git.sources.claude:make"}
-AUTO_SOURCES = ("claude",)
+SOURCES = {
+    "claude": "skillopt_git.sources.claude:make",
+    "codex": "skillopt_git.sources.codex:make",
+    "copilot-cli": "skillopt_git.sources.copilot_cli:make",
+    "jsonl": "skillopt_git.sources.jsonl:make",
+}
+AUTO_SOURCES = ("claude", "codex")
 BACKENDS = {"mock": "skillopt_git.backends.mock:door"}
 SIMULATIONS = frozenset({"mock"})
 DEFAULT_SKILL = ".claude/skills/skillopt-sleep-learned/SKILL.md"
@@ -54,8 +61,25 @@ def _look_up(kind: str, name: str, known: Mapping[str, str]) -> Any:
 
 
 def sources(config: Config, environ: Mapping[str, str] = os.environ) -> tuple[SessionSource, ...]:
-    names = AUTO_SOURCES if config.harvest.source == "auto" else (config.harvest.source,)
+    """`auto`, a name, or several with commas between; each once."""
+    given = [part.strip() for part in config.harvest.source.split(",")]
+    names = dict.fromkeys(name for part in given for name in (AUTO_SOURCES if part == "auto" else (part,)))
     return tuple(_look_up("source", name, SOURCES)(config, environ) for name in names)
+
+
+def asked(config: Config) -> frozenset[str]:
+    """The sources that the settings name, or whose home they do."""
+    given = config.harvest
+    homes = {"claude": given.claude_home, "codex": given.codex_home, "copilot-cli": given.copilot_home}
+    named = [part.strip() for part in given.source.split(",")]
+    return frozenset({*named, *(name for name, home in homes.items() if home)})
+
+
+def index(config: Config, private: Private) -> Index:
+    """What the index keeps depends on the code that read it and on what was redacted: with either it ends."""
+    code = {str(path): path.stat().st_mtime_ns for path in Path(__file__).parent.rglob("*.py")}
+    made_by = digest(__version__, {**code}, private.key().hex(), list(config.harvest.deny_words))
+    return Index(private.index, made_by)
 
 
 def scope(config: Config, repo: GitRepo, earlier: Sequence[str] = ()) -> Scope:
@@ -81,20 +105,23 @@ def _expanded(name: str) -> Path:
 
 
 def reading(
-    config: Config, repo: GitRepo, private: Private, redact: Callable[[str], str], *, now: datetime, anew: bool
+    config: Config, repo: GitRepo, private: Private, redact: Redaction, *, now: datetime, anew: bool
 ) -> Reading:
     """`anew`: the look-back counts from now, whatever was read before."""
     checkpoint = private.checkpoint()
     hours = config.harvest.lookback_hours
+    first = Window(now - timedelta(hours=hours) if hours else None)
 
-    def since(source: SessionSource) -> datetime | None:
-        known = None if anew else checkpoint.since(source.name, source.home)
-        return known or (now - timedelta(hours=hours) if hours else None)
+    def window(source: SessionSource) -> Window:
+        known = checkpoint.window((source.name, source.home))
+        return first if anew or known.since is None else known
 
     return Reading(
         sources=sources(config),
         scope=scope(config, repo, checkpoint.worktrees),
-        since=since,
+        window=window,
+        index=index(config, private),
+        asked=asked(config),
         redact=redact,
         headless=config.harvest.headless,
         limit=config.harvest.max_sessions or 3 * config.mine.max_tasks,
@@ -280,8 +307,16 @@ def author(config: Config) -> Identity:
 
 
 def ledger(config: Config, repo: GitRepo) -> Ledger:
-    return Ledger(repo, config.propose.ledger_ref, author(config))
+    return Ledger(repo, config.propose.ledger_ref, author(config), scanner=scanner(config))
 
 
-def redactor(private: Private) -> Redactor:
-    return Redactor(private.key())
+# --- secrets -----------------------------------------------------------------------------------------------------
+
+
+def scanner(config: Config) -> Scanner:
+    """What looks at everything that is written; the same one stands behind the redactor."""
+    return Scanner(config.harvest.deny_words)
+
+
+def redactor(config: Config, private: Private) -> Redactor:
+    return Redactor(private.key(), scanner(config))

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from skillopt_git import wiring
+from skillopt_git.bank import Bank
 from skillopt_git.config import Config
 from skillopt_git.decide import Desk
 from skillopt_git.gitrepo import GitRepo, Identity
@@ -32,6 +33,11 @@ class Workshop:
     base: Base
     stamp: Stamp
     redact: Redactor
+
+    def bank(self) -> Bank:
+        """What was redacted when it came in is redacted anew only for words that were denied since."""
+        bank = self.private.bank()
+        return bank.cleaned(self.redact) if self.redact.scanner.deny_words else bank
 
     def events(self) -> tuple[Event, ...]:
         """The ledger with what people did since, noticed and not yet recorded."""
@@ -70,5 +76,5 @@ def open_workshop(path: Path, config: Config, *, now: datetime, simulated: bool 
         author=wiring.author(config),
         base=default_base(repo, config.propose.base),
         stamp=Stamp(run=run_id(now, secrets.token_hex(4)), now=now, simulated=simulated),
-        redact=wiring.redactor(private),
+        redact=wiring.redactor(config, private),
     )

@@ -368,3 +368,32 @@ def test_a_big_bank_is_admitted() -> None:
     found = admitted(*many)
 
     assert len(found.families) == 400
+
+
+def test_a_bank_can_be_redacted_anew() -> None:
+    """Every text of its tasks and needs, and nothing that names or decides."""
+    told = task(
+        "t1-1",
+        "Ask Globex",
+        "n1-1",
+        context="for Globex",
+        checks=(Check(op="contains", arg="Globex"), Check(op="max_chars", arg=9)),
+        rubric="names Globex",
+        reference="Globex it is",
+        examples=Examples(pass_="Globex", fail="no Globex"),
+        branch="globex/Globex",
+        family="f1-1",
+        sessions=("s1",),
+    )
+    bank = Bank(
+        tasks=(told, task("t1-2", "Run the tests")),
+        needs={"n1-1": "Write to Globex"},
+        wordings={"n1-1": {"t1-1": "Write to Globex"}},
+        turns={"a": "t1-1"},
+    )
+    clean = bank.cleaned(lambda text: text.replace("Globex", "X"))
+
+    assert "Globex" not in repr(clean)
+    assert (clean.tasks[1], clean.turns) == (bank.tasks[1], bank.turns)
+    assert (clean.tasks[0].id, clean.tasks[0].family, clean.tasks[0].needs) == ("t1-1", "f1-1", ("n1-1",))
+    assert clean.tasks[0].checks == (Check(op="contains", arg="X"), Check(op="max_chars", arg=9))

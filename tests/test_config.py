@@ -264,6 +264,21 @@ def test_values_that_are_wrong_only_together_are_found(flags: dict[str, object],
     assert problems(None, flags=flags) == [line]
 
 
+def test_denied_words_are_personal_and_long_enough(root: Path, home: Path) -> None:
+    """A repository's file would publish them; short ones are told by their places, for the words are private."""
+    user(home, "[harvest]\ndeny_words = ['Globex', 'Acme Corp']\n")
+    assert load(root).harvest.deny_words == ("Globex", "Acme Corp")
+    environ = {"HOME": "/nonexistent", "SKILLOPT_HARVEST_DENY_WORDS": "Globex, Acme Corp,"}
+    assert load(root, environ=environ).harvest.deny_words == ("Globex", "Acme Corp")
+    assert problems(None, flags={"harvest.deny_words": ["Globex", " ab ", "a   b", ""]}) == [
+        "harvest.deny_words needs at least 3 characters in each; see number 2, 4"
+    ]
+    (root / FILE_NAME).write_text("[harvest]\ndeny_words = ['Globex']\n")
+    (line,) = problems(root)
+    assert "'harvest.deny_words' may not be set by a repository" in line
+    assert "Globex" not in line
+
+
 # --- the list ----------------------------------------------------------------------------------------------------
 
 
@@ -278,6 +293,7 @@ def test_what_reaches_beyond_the_repository_is_personal() -> None:
     """Homes, scope, commands and merging by itself are never a repository's to decide."""
     assert {key for key, item in SETTINGS.items() if item.door == PERSONAL} >= {
         "harvest.claude_home",
+        "harvest.deny_words",
         "harvest.scope",
         "harvest.roots",
         "replay.backend",

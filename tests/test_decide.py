@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from skillopt_git.decide import Desk, adopt, allow_again, one_of, reject, the_proposal, unlearn
 from skillopt_git.errors import GitError, RefMoved, SafetyError, UsageError
+from skillopt_git.ledger import Ledger
 from skillopt_git.model import Edit
+from skillopt_git.redact import Scanner
 from tests.helpers import Repository
-from tests.helpers_git import fail_every_hook, snapshot
-from tests.proposals import BRANCH, MEMORY, PNPM, RUFF, TICKET, Nights, add, memory
+from tests.helpers_git import TOOL, fail_every_hook, snapshot
+from tests.proposals import BRANCH, LEDGER, MEMORY, PNPM, RUFF, TICKET, Nights, add, memory
 
 
 @pytest.fixture
@@ -350,12 +353,14 @@ def test_a_rejection_stands_also_when_the_rebuild_is_beaten(
 
 
 def test_a_secret_as_the_reason_is_refused_before_anything(nights: Nights) -> None:
-    """The proposal stays open."""
+    """Or a denied word. The proposal stays open."""
     nights.propose(add(PNPM))
     secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    strict = replace(nights.desk(), ledger=Ledger(nights.repo, LEDGER, TOOL, scanner=Scanner(("Globex",))))
 
-    with pytest.raises(SafetyError):
-        reject(nights.desk(), nights.proposal(), edit=None, reason=secret)
+    for desk, reason in ((nights.desk(), secret), (strict, "Not for globex")):
+        with pytest.raises(SafetyError, match="the reason"):
+            reject(desk, nights.proposal(), edit=None, reason=reason)
 
     assert nights.proposal().open
 

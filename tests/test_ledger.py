@@ -28,6 +28,7 @@ from skillopt_git.ledger import (
     unique,
 )
 from skillopt_git.model import Event, Evidence, EvidenceTask, event_id
+from skillopt_git.redact import Scanner
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, fail_every_hook, snapshot, tree
 
@@ -200,6 +201,17 @@ def test_a_secret_is_never_recorded(repo: Repository, place: str) -> None:
     assert secret not in caught.value.message
     assert ("evidence " if evidence else f"event {_event('one').id}") in caught.value.message
     assert GitRepo.open(repo.path).ref(REF) is None
+
+
+def test_a_denied_word_is_never_recorded(repo: Repository) -> None:
+    """In an event or in the message of the commit; it is not told. Without the word the same is recorded."""
+    ledger = Ledger(GitRepo.open(repo.path), REF, TOOL, scanner=Scanner(("Globex",)))
+    for event, message in ((_event("for globex"), "m"), (_event("one"), "Publish globex/x")):
+        with pytest.raises(SafetyError, match="deny-word") as caught:
+            ledger.append([event], when=WHEN, message=message)
+        assert "globex" not in caught.value.message.casefold()
+    assert GitRepo.open(repo.path).ref(REF) is None
+    assert ledger.append([_event("one")], when=WHEN, message="m")
 
 
 def test_an_event_needs_a_time_and_the_ref_a_full_name(repo: Repository) -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from skillopt_git.errors import ConfigError, GitError, RefMoved, SafetyError
+from skillopt_git.ledger import Ledger
 from skillopt_git.model import Edit
-from skillopt_git.publish import behind, branch_name, build, state
+from skillopt_git.publish import behind, branch_name, build, publish, state
+from skillopt_git.redact import SECRETS, Scanner
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, snapshot
-from tests.proposals import BRANCH, LEDGER, MEMORY, PNPM, RUFF, TICKET, Nights, add, memory
+from tests.proposals import BRANCH, LEDGER, MEMORY, PNPM, RUFF, TICKET, Nights, add, memory, stamp
 
 TODAY = date(2026, 11, 29)
 SKILL = ".claude/skills/learned/SKILL.md"
@@ -36,7 +38,7 @@ def test_the_same_proposal_is_the_same_commits_in_every_clone(
         "[user]\n\tname = Bob\n\temail = bob@example.invalid\n[core]\n\tautocrlf = true\n"
     )
 
-    again = build(clone.repo, clone.ledger.evidence, clone.proposal(), TOOL)
+    again = build(clone.repo, clone.ledger.evidence, clone.proposal(), TOOL, scanner=SECRETS)
 
     assert again == built
     assert (
@@ -74,7 +76,7 @@ def test_publishing_again_moves_and_says_nothing(repo: Repository, nights: Night
 def test_a_broken_off_publication_is_completed(repo: Repository, nights: Nights) -> None:
     """The branch was moved and nobody said so: the event follows, the branch stays."""
     nights.record(add(PNPM))
-    built = build(nights.repo, nights.ledger.evidence, nights.proposal(), TOOL)
+    built = build(nights.repo, nights.ledger.evidence, nights.proposal(), TOOL, scanner=SECRETS)
     repo.git("update-ref", f"refs/heads/{BRANCH}", built.tip)
     assert nights.proposal().unfinished
 
@@ -157,6 +159,24 @@ def test_a_secret_in_the_document_stops_the_publication(repo: Repository, nights
         nights.publish()
 
     assert secret not in caught.value.message
+    assert repo.git("branch", "--list", BRANCH) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "place"), [("# Notes for Globex\n", "globex", MEMORY), ("# Notes\n", "Sleep", "the branch name")]
+)
+def test_a_denied_word_stops_the_publication(
+    repo: Repository, nights: Nights, text: str, word: str, place: str
+) -> None:
+    """In the document or in the branch's name, as a secret would; the word is not told."""
+    repo.commit("Notes", {MEMORY: text})
+    nights.record(add(PNPM))
+    strict = Ledger(nights.repo, LEDGER, TOOL, scanner=Scanner((word,)))
+
+    with pytest.raises(SafetyError, match=f"{place}: deny-word") as caught:
+        publish(nights.repo, strict, nights.proposal(), author=TOOL, stamp=stamp())
+
+    assert word.casefold() not in caught.value.message.casefold()
     assert repo.git("branch", "--list", BRANCH) == ""
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 import sysconfig
 import time
@@ -13,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_git.errors import SafetyError
-from skillopt_git.redact import Finding, Redactor, find_secrets, refuse_secrets, without_hex
+from skillopt_git.redact import SECRETS as SCANNER
+from skillopt_git.redact import Finding, Redactor, Scanner, find_secrets, without_hex
 
 redact = Redactor(b"a private key of this repository")
 
@@ -74,37 +76,141 @@ SECRETS = {
     "sentry": "snt" + "rys_" + body(60),
     "newrelic": "NR" + "AK-" + body(27, UPPER + DIGITS),
     "notion": "nt" + "n_" + body(46),
-    "linear": "lin" + "_api_" + body(40),
     "shopify": "shp" + "at_" + body(32, HEX),
     "vault": "hv" + "s." + body(90),
     "xai": "x" + "ai-" + body(80),
     "groq": "g" + "sk_" + body(52),
+    "tailscale": "tskey" + "-auth-" + body(10) + "-" + body(30),
+    "contentful": "CF" + "PAT-" + body(43),
+    "planetscale": "psc" + "ale_tkn_" + body(43),
+    "fly": "fo" + "1_" + body(43),
+    "typeform": "tf" + "p_" + body(59),
+    "artifactory": "AK" + "Cp" + body(69),
+    "airtable": "pa" + "t" + body(14) + "." + body(64, HEX),
+    "resend": "r" + "e_" + body(8) + "_" + body(24),
+    "teams-webhook": "https://acme.webhook.off" + "ice.com/webhookb2/" + str(uuid.UUID(int=7)) + "/" + body(60, HEX),
+}
+# Formats that the library knows and the rules here do not, as samples of its several hundred.
+LIBRARY = {
+    "1password": "op" + "s_ey" + "J" + body(260),
+    "buildkite": "bk" + "ua_" + body(40, HEX),
+    "databricks": "da" + "pi" + body(32, HEX),
+    "doppler": "dp" + ".pt." + body(43),
+    "duffel": "duffel" + "_live_" + body(43),
+    "dynatrace": "dt0" + "c01." + body(24, UPPER + DIGITS) + "." + body(64, UPPER + DIGITS),
+    "figma": "fig" + "d_" + body(40),
+    "gitlab-runner": "gl" + "rt-" + body(20),
+    "grafana": "gl" + "sa_" + body(32) + "_" + body(8, HEX),
+    "heroku": "HR" + "KU-AA" + body(58),
+    "linear": "lin" + "_api_" + body(40),
+    "perplexity": "pp" + "lx-" + body(48),
+    "posthog": "ph" + "x_" + body(43),
+    "postman": "PM" + "AK-" + body(24, HEX) + "-" + body(34, HEX),
+    "pulumi": "pu" + "l-" + body(40, HEX),
+    "replicate": "r" + "8_" + body(37),
+    "rubygems": "ruby" + "gems_" + body(48, HEX),
+    "shippo": "shippo" + "_live_" + body(40, HEX),
+    "square": "sq" + "0atp-" + body(22),
+    "supabase": "sb" + "p_" + body(40, HEX),
+    "terraform": body(14) + ".atl" + "asv1." + body(64),
 }
 PLACES = {
+    "alone": "{}",
+    "at the start": "{} is what it wants",
+    "at the end": "it wants {}",
     "prose": "Please use {} for the call.",
-    "json": '{{"a": "{}"}}',
-    "json-in-json": '{{"text": "first line\\n{}\\nlast"}}',
-    "shell": "export A={}",
-    "code": "call('{}')",
+    "end of a sentence": "It is {}.",
+    "a question": "Is it {}?",
+    "a list in prose": "old, {}, new",
+    "parentheses": "(now {})",
+    "bold": "**{}**",
+    "code in prose": "set `{}` there",
+    "curly quotes": "“{}”",
+    "dashes": "this—{}—that",
+    "Chinese": "令牌{}。",
     "multi-byte": "日本🎉é {} ü",
+    "no-break space": "a\u00a0{}\u00a0b",
+    "line separator": "a\u2028{}\u2028b",
+    "Windows lines": "a\r\n{}\r\nb",
+    "tabs": "a\t{}\tb",
+    "semicolons": "x;{};y",
+    "colon": "it is:{}",
+    "pipes": "| a | {}|",
+    "brackets": "[{}]",
+    "angles": "<{}>",
+    "exclamation": "{}!",
+    "json": '{{"a": "{}"}}',
+    "json without blanks": '{{"a":"{}","b":1}}',
+    "json list": '["a", "{}", 1]',
+    "json in json": '{{"a": "{{\\"b\\": \\"{}\\", \\"c\\": 1}}"}}',
+    "json in json in json": '{{\\\\\\"b\\\\\\":\\\\\\"{}\\\\\\"}}',
+    "lines in json": '{{"text": "first line\\n{}\\nlast"}}',
+    "escaped signs in json": '{{"a": "\\u0026{}\\u003c"}}',
+    "export": "export A={}",
+    "export in quotes": 'export A="{}"',
+    "before a command": "A={} make test",
+    "flag": "tool --value {} --next",
+    "flag with =": "tool --value={} --next",
+    "short flag": "tool -k {}",
+    "here document": "cat <<EOF > a\n{}\nEOF\n",
+    "header": "curl -H 'X-Thing: {}' https://api.example.com",
+    "bearer": 'curl -H "Authorization: Bearer {}" https://api.example.com',
+    "query": "curl https://api.example.com/?a={}&b=1",
     "percent": "next=%20{}",
-    "after-filler": "x" * 3995 + " {}",
-    "allowed-comment": "a = '{}'  # gitleaks" + ":allow",
-    "after-nul": "a\0 {}",
-    "after-surrogate": "a\ud800 {}",
+    "percent quotes": "next=%22{}%22",
+    "coloured": "\x1b[32m{}\x1b[0m",
+    "coloured in json": '{{"a": "\\u001b[1;32m{}\\u001b[0m"}}',
+    "coloured in a script": "echo -e '\\033[32m{}\\e[0m'",
+    "python": "client = Client(a='{}')",
+    "call": "call('{}')",
+    "javascript": "const a = `{}`;",
+    "object": "{{a: '{}'}}",
+    "yaml": "a:\n  b: {}\n  c: 1",
+    "yaml list": "- {}\n- b",
+    ".env": "A={}\nB=2",
+    "toml": 'a = "{}"',
+    "xml": "<a>{}</a>",
+    "comment": "// {} #",
+    "after filler": "x" * 3995 + " {}",
+    "allowed": "a = '{}'  # gitleaks" + ":allow",
+    "after NUL": "a\0 {}",
+    "after a surrogate": "a\ud800 {}",
 }
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("name", SECRETS)
-def test_a_token_is_found_wherever_it_stands(name: str, place: str) -> None:
-    """The whole token goes, its surroundings stay, and once is as good as twice."""
+def test_a_token_is_found_wherever_it_stands(place: str) -> None:
+    """Of every format the whole token goes, its surroundings stay, and once is as good as twice."""
     before, after = PLACES[place].format("\x01").split("\x01")
-    done = redact(before + SECRETS[name] + after)
-    assert SECRETS[name][8:24] not in done
-    assert done.startswith(before.rstrip() if name.endswith("webhook") else before)
-    assert done.endswith(after)
-    assert redact(done) == done
+    for name, secret in {**SECRETS, **LIBRARY}.items():
+        done = redact(before + secret + after)
+        assert secret[8:24] not in done, name
+        assert done.startswith(before.rstrip() if name.endswith("webhook") else before), (name, done)
+        assert done.endswith(after), (name, done)
+        assert redact(done) == done
+
+
+@pytest.mark.parametrize("sign", ["+", "-"])
+def test_a_token_is_found_in_a_diff(sign: str) -> None:
+    """The sign at the beginning of a line may be a character of a key, and hides none."""
+    for name, secret in {**SECRETS, **LIBRARY}.items():
+        for before in ("", "@@ -1 +1 @@\n"):
+            assert secret[8:24] not in redact(f"{before}{sign}{secret}\n"), name
+
+
+LIMIT = 8000  # characters of a turn; what is longer is cut there, after redaction
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic", "aws-secret", "github-fine", "jwt", "slack-webhook", "pem"])
+def test_a_secret_across_the_cut_leaves_nothing(name: str) -> None:
+    """Wherever the cut would go through it, no piece of it is left before the cut."""
+    secret = SECRETS[name] if name in SECRETS else f"{pem('RSA PRIVATE' + ' KEY')}\n-----END RSA PRIVATE" + " KEY-----"
+    pieces = {secret[at : at + 12] for at in range(20, len(secret) - 12)}
+    for inside in range(0, len(secret), max(1, len(secret) // 12)):
+        text = ("lorem ipsum " * 700)[: LIMIT - inside - 1] + "\n" + secret + "\nand more" * 100
+        assert text[LIMIT - inside :].startswith(secret)
+        kept = redact(text)[:LIMIT]
+        assert not any(piece in kept for piece in pieces)
 
 
 @pytest.mark.parametrize("name", ["openai", "aws-id", "github", "slack-bot", "slack-app", "xai", "npm", "sendgrid"])
@@ -184,6 +290,32 @@ def test_a_secret_is_known_by_what_stands_before_it(form: str, secret: str) -> N
     assert redact(done) == done
 
 
+WRAPS: dict[str, Callable[[str], str]] = {
+    "json": lambda text: json.dumps({"text": text}),
+    "json in json": lambda text: json.dumps({"a": json.dumps({"text": text})}),
+    "lines in json": lambda text: json.dumps(f"a\n{text}\n\tb"),
+    "here document": lambda text: f"cat <<EOF > .x\n{text}\nEOF\n",
+    "comment": lambda text: f"# {text}\n",
+    "code block": lambda text: f"```\n{text}\n```",
+    "diff": lambda text: f"+{text}\n-b",
+    "quotation": lambda text: f"> {text}\n",
+    "yaml": lambda text: f"- run: |\n    {text}\n",
+    "echo": lambda text: f"echo '{text}'",
+    "coloured": lambda text: f"\x1b[1m{text}\x1b[0m",
+    "prose": lambda text: f"I typed {text}, then left.",
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_what_stands_before_a_secret_is_known_everywhere(wrap: str) -> None:
+    """In JSON however often it is quoted, in scripts, code, diffs, on terminals and in prose."""
+    for form, secret in FORMS:
+        done = redact(WRAPS[wrap](form.format(secret)))
+        assert secret not in done, form
+        assert json.dumps(secret)[1:-1] not in done, form
+        assert redact(done) == done
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -238,6 +370,7 @@ def test_a_secret_is_known_by_what_stands_before_it(form: str, secret: str) -> N
         "Bearer authentication-and-authorization",
         "Cookie: theme=dark-and-light; lang=en",
         "TheNameOfThisTestCaseHasExactly40Letters",
+        "+3f786850e387550fdab836ed7e6dc881de23001b\n-89e6c98d92887913cadf06b2adb97f26cde4849b",
         "https://user:password@host/",
         "https://user:${PASSWORD}@host/",
         "http://localhost:8080/foo@bar",
@@ -266,6 +399,15 @@ def test_hashes_and_uuids_in_prose_stay() -> None:
         for n in range(1000)
     ]
     assert find_secrets("\n".join(lines)) == ()
+
+
+def test_two_thousand_plain_lines_stay() -> None:
+    """Prose, code, hashes, UUIDs, lock files, listings and traces come out byte for byte, one by one and together."""
+    text = (Path(__file__).parent / "data/plain/lines.txt").read_text("utf-8")
+    lines = text.splitlines()
+    assert len(lines) == 2000
+    assert [line for line in lines if redact.text(line) != line] == []
+    assert redact(text) == redact.text(text) == text
 
 
 @pytest.mark.parametrize(
@@ -318,7 +460,7 @@ def test_overlapping_secrets_are_one_finding_named_after_the_widest() -> None:
 
 def test_offsets_count_characters() -> None:
     """Multi-byte text and lines before a secret do not shift it."""
-    token = SECRETS["linear"]
+    token = LIBRARY["linear"]
     text = f"日本🎉\r\n\né\n ü {token} and {token}"
     first, second = find_secrets(text)
     assert text[first.start : first.end] == text[second.start : second.end] == token
@@ -342,19 +484,82 @@ def test_published_marks_carry_no_hex() -> None:
 
 
 def test_texts_without_secrets_pass_the_door() -> None:
-    """Nothing is raised for clean and for redacted texts."""
-    refuse_secrets({"body": "Use pnpm", "message": redact(f"Use {SECRETS['npm']}")})
+    """Nothing is raised for clean and for redacted texts, nor for what is merely personal."""
+    said = redact.text("Ask alice@example.com at 10.0.0.5, see /home/alice")
+    SCANNER.refuse({"body": "Use pnpm", "message": redact(f"Use {SECRETS['npm']}"), "said": said})
+    SCANNER.refuse({"document": "Ask alice@example.com at 10.0.0.5, see /home/alice"})
 
 
 def test_the_door_names_place_and_kind_and_no_value() -> None:
     """Every place with a secret is named once a kind, also one whose name is a secret itself."""
     token = SECRETS["npm"]
     with pytest.raises(SafetyError) as caught:
-        refuse_secrets({"body": f"{token} {token} password=hunter2", "clean": "x", f"sleep/{token}": token})
+        SCANNER.refuse({"body": f"{token} {token} password=hunter2", "clean": "x", f"sleep/{token}": token})
     said = caught.value.message
     assert "body: npm-access-token; body: password; sleep/[REDACTED:npm-access-token]: npm-access-token" in said
     assert "clean" not in said
     assert token[4:] not in said + caught.value.hint
+
+
+def test_the_door_refuses_denied_words_like_secrets() -> None:
+    """Place and kind are named, the word is not: neither in the message nor where the place holds it."""
+    scanner = Scanner(("Globex Corporation",))
+    with pytest.raises(SafetyError) as caught:
+        scanner.refuse({"body": "for GLOBEX  corporation.", "clean": "for Globex", "sleep/globex corporation": ""})
+    said = caught.value.message + caught.value.hint
+    assert "body: deny-word" in said
+    assert "globex" not in said.casefold()
+    assert "Globex" not in repr(scanner)
+    with pytest.raises(SafetyError, match=r"sleep/\[REDACTED:deny-word\]: npm-access-token"):
+        scanner.refuse({"sleep/globex corporation": SECRETS["npm"]})
+
+
+def test_denied_words_go_with_the_secrets() -> None:
+    """Both doors in take them out, marks of other kinds stay, and the hex tells them apart."""
+    private = Redactor(b"a key", Scanner(("globex", "Acme Corp")))
+    mark = redact("password=hunter2").removeprefix("password=")
+    text = f"globex pays ACME\ncorp, {mark}, globex"
+    done = private(text)
+    assert without_hex(done) == (
+        "[REDACTED:deny-word] pays [REDACTED:deny-word], [REDACTED:password], [REDACTED:deny-word]"
+    )
+    assert private.text(text) == private(done) == private.text(done) == done
+    first, *_, last = done.split(" ")
+    assert first == last != done.split(" ")[2]
+    assert without_hex(private(r'{"a": "x\nglobex", "b": "C:\notes\globex"}')).count("[REDACTED:deny-word]") == 2
+
+
+def test_a_denied_word_inside_a_secret_goes_with_it() -> None:
+    """One finding, of the kind of what is wider; around a mark both halves go."""
+    scanner = Scanner(("globex", "acme corp"))
+    assert scanner.find("password=globex-2024-x") == (Finding("password", 9, 22),)
+    mark = "[REDACTED:token:0a1b2c3d]"
+    assert without_hex(Redactor(b"k", scanner)(f"acme{mark}corp")) == (
+        "[REDACTED:deny-word][REDACTED:token][REDACTED:deny-word]"
+    )
+
+
+def test_a_text_loses_what_is_personal_and_a_name_does_not() -> None:
+    """Paths, branches and files keep homes and addresses, for they are compared and opened."""
+    said = "alice@example.com said /home/alice/x at 10.0.0.5"
+    assert redact(said) == said
+    assert without_hex(redact.text(said)) == "[REDACTED:email] said ~/x at [REDACTED:ip]"
+    assert redact.text("10.0.0.5") == redact.text("10.0.0.5") != redact.text("10.0.0.6")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("postgres://alice:pw1x@10.0.0.5/db", "postgres://alice:[REDACTED:url-password]@[REDACTED:ip]/db"),
+        ("postgres://alice:p4ss@db.example.com/a", "postgres://alice:[REDACTED:url-password]@db.example.com/a"),
+        ("password='bob@example.com'", "password='[REDACTED:password]'"),
+        ("TOKEN=abc123def /home/alice/x", "TOKEN=[REDACTED:token] ~/x"),
+        ("machine 10.0.0.5 login a password s3cretpw", "machine [REDACTED:ip] login a password [REDACTED:password]"),
+    ],
+)
+def test_secrets_and_personal_things_go_together(text: str, expected: str) -> None:
+    """A password next to an address is a password, and both go."""
+    assert without_hex(redact.text(text)) == expected
 
 
 PIECES = st.one_of(
@@ -364,7 +569,9 @@ PIECES = st.one_of(
     st.sampled_from(
         ["password=", "token: ", '"', "'", "\\", "\n", "[REDACTED:", "[REDACTED:token:0a1b2c3d]", "]", ";", "x" * 9]
     ),
+    st.sampled_from(["alice", "@", "a@b.de", "10.0.0.5", ".", "fe80::1", ":", "/home/", "C:\\Users\\", "globex"]),
 )
+private = Redactor(b"another key", Scanner(("globex", "Acme Corp", "straße")))
 
 
 @given(st.lists(PIECES, max_size=6).map("".join))
@@ -378,6 +585,14 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
     assert find_secrets(done) == ()
     assert redact(done) == done
     assert find_secrets(without_hex(done)) == ()
+
+
+@given(st.lists(PIECES, max_size=6).map("".join))
+def test_a_text_cleaned_twice_is_cleaned_once(text: str) -> None:
+    """Secrets, denied words and what is personal are all gone, whatever uncovers whatever."""
+    done = private.text(text)
+    assert private.text(done) == private(done) == redact.text(done) == done
+    assert redact.text(redact(text)) == redact.text(text)
 
 
 @given(st.text(max_size=30), st.sampled_from(sorted(SECRETS)), st.text(max_size=30))
@@ -409,6 +624,9 @@ def test_no_neighbourhood_hides_a_token(before: str, name: str, after: str) -> N
         "A/",
         "\\n",
         "x",
+        "\x1b[0",
+        "aaaaaaaaaaaaaaaaaaaaaaaa,",
+        "globex ",
     ],
 )
 def test_repetition_costs_no_more_than_length(unit: str) -> None:
@@ -416,9 +634,9 @@ def test_repetition_costs_no_more_than_length(unit: str) -> None:
 
     def cost(length: int) -> float:
         text = unit * (length // len(unit))
-        return min(_cpu_seconds(lambda: find_secrets(text)) for _ in range(3))
+        return min(_cpu_seconds(lambda: private.scanner.find(text)) for _ in range(3))
 
-    assert cost(80_000) < 30 * max(cost(10_000), 0.001)
+    assert cost(32_000) < 30 * max(cost(4_000), 0.001)
 
 
 @pytest.mark.parametrize("unit", ["-", "-" * 79 + "\n", "=", "-----\n"])

@@ -51,7 +51,9 @@ class Cached:
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         paths = [self._path(request) for request in requests]
         results: dict[int, Reply | CallFailed] = {
-            place: reply for place, path in enumerate(paths) if (reply := _load(path)) is not None
+            place: replace(reply, text=self.redact(reply.text))  # a word may have been denied since
+            for place, path in enumerate(paths)
+            if (reply := _load(path)) is not None
         }
         missing = [place for place in range(len(paths)) if place not in results]
         answers = self.inner.complete([requests[place] for place in missing]) if missing else ()
