@@ -5,11 +5,12 @@ RUN := .venv/bin/python -m
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 
-.PHONY: help demo test e2e bench docs build clean
+.PHONY: help demo test corpus e2e bench docs build clean
 
 help:
 	@echo "make demo    watch a simulated night in a throwaway repository"
 	@echo "make test    format, lint, types, tests with branch coverage"
+	@echo "make corpus  compare what is read of genuine sessions with what they hold"
 	@echo "make e2e     the tests that need more than this checkout"
 	@echo "make bench   every benchmark"
 	@echo "make docs    write the generated pages anew"
@@ -25,12 +26,16 @@ test: $(READY)
 	$(RUN) mypy
 	$(RUN) pytest -n auto --cov --cov-report=term-missing
 
+corpus: $(READY)
+	@$(RUN) tests.corpus
+
 e2e: $(READY)
 	@$(RUN) pytest -m e2e; code=$$?; \
 	if [ $$code -eq 5 ]; then echo "There are no such tests."; else exit $$code; fi
 
 bench: $(READY)
-	@for file in benchmarks/[!_]*.py; do echo "== $$file"; .venv/bin/python "$$file" || exit 1; done
+	@for file in benchmarks/[!_]*.py; do \
+	echo "== $$file"; $(RUN) "benchmarks.$$(basename "$$file" .py)" || exit 1; done
 
 docs: $(READY)
 	.venv/bin/python docs/generate.py

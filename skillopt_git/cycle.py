@@ -13,18 +13,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Literal
 
 from skillopt_git.bank import Bank, admit, merge
 from skillopt_git.config import Config
-from skillopt_git.harvest import Harvest, Scope, harvest
+from skillopt_git.harvest import Harvest, Headless, Window, harvest
 from skillopt_git.judges import judgeable, shape_only
 from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.mine import mine, recurring, sessions_of
 from skillopt_git.model import Document, Need, Reason, Task, TasksFile
 from skillopt_git.night import Night
-from skillopt_git.ports import Harvested, Listener, Mined, SessionSource
+from skillopt_git.ports import Harvested, HarvestIndex, Listener, Mined, Redaction, SessionSource
 from skillopt_git.recall import History
+from skillopt_git.scope import Scope
 
 ModelDoor = Callable[[Sequence[Task], Mapping[str, str]], Models]  # the tasks and needs known tonight
 NO_FOLDER = "no such folder"  # what a source says of a home that is not there
@@ -38,14 +38,16 @@ SMALL_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Which sessions are read, and through what."""
+    """Which sessions are read, and through what. `asked`: the sources that somebody named, or whose home they did."""
 
     sources: tuple[SessionSource, ...]
     scope: Scope
-    since: Callable[[SessionSource], datetime | None]
-    redact: Callable[[str], str]
-    headless: Literal["keep", "skip"]
+    window: Callable[[SessionSource], Window]
+    index: HarvestIndex
+    redact: Redaction
+    headless: Headless
     limit: int
+    asked: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,7 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
     models = door(known.tasks, known.needs)
     needs = recurring(known.needs, known.tasks, min_sessions=config.mine.min_sessions)
     tasks, notes = usable(known, models, config, inputs.teachable.skill)
-    notes = (*notes, *_absent(known.harvest))
+    notes = (*notes, *_absent(known.harvest, inputs.reading))
     learned = Learned(
         reason="nothing_recurred",
         known=known,
@@ -115,21 +117,29 @@ def _read(reading: Reading | None, now: datetime, notify: Listener) -> Harvest |
     read = harvest(
         reading.sources,
         scope=reading.scope,
-        since=reading.since,
+        window=reading.window,
         now=now,
         redact=reading.redact,
         headless=reading.headless,
         limit=reading.limit,
+        index=reading.index,
+        notify=notify,
     )
     notify(Harvested(len(read.sessions), sum(item.count for item in read.skipped)))
     return read
 
 
-def _absent(read: Harvest | None) -> tuple[str, ...]:
-    """An agent's folder that is not there is no error, but whoever mistyped it has to see it."""
-    return tuple(
-        f"there is no folder {item.path}" for item in (read.skipped if read else ()) if item.reason == NO_FOLDER
-    )
+def _absent(read: Harvest | None, reading: Reading | None) -> tuple[str, ...]:
+    """An agent's folder that is not there is no error, but whoever mistyped it has to see it.
+
+    Most people use one agent of several: the others' folders are missed only where there is nothing else.
+    """
+    if read is None or reading is None:
+        return ()
+    nothing = not any(tally.found for tally in read.tallies)
+    missed = [tally.home for tally in read.tallies if nothing or tally.source in reading.asked]
+    gone = (item.path for item in read.skipped if item.reason == NO_FOLDER)
+    return tuple(f"there is no folder {path}" for path in gone if path.startswith(tuple(missed)))
 
 
 def _nothing_to_learn(known: Known, needs: Sequence[Need]) -> Reason | None:

@@ -1,221 +1,186 @@
-"""The first stage: what the sources hold, less what does not count, redacted.
-
-Every session that is left out is counted with its reason. A session leaves here redacted, and cut to size only after
-that, so that no half of a secret slips through at the cut.
-"""
+"""The first stage: what the sources hold, less what does not count. Every piece that is left out has its reason."""
 
 from __future__ import annotations
 
-import os
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Literal, NamedTuple, TypeAlias
 
-from skillopt_git.model import Session, Skipped, Turn
-from skillopt_git.ports import SessionSource
+from skillopt_git.cleaning import Cleaner
+from skillopt_git.intake import Found, Intake
+from skillopt_git.model import Session, Skipped
+from skillopt_git.ports import HarvestIndex, Listener, Redaction, SessionSource
+from skillopt_git.scope import Scope
+from skillopt_git.transcripts import Heading, Home
 
-TURN_LIMIT = 8000  # characters
-REPLAY_MARKER = "skillopt-git replay"
-REPLAY_FOLDER = "skillopt-replay"
+CLOCK_DRIFT = timedelta(days=1)  # how far ahead of ours another clock is believed
 
-Home: TypeAlias = tuple[str, str]  # a source's name and home
+Headless: TypeAlias = Literal["keep", "skip"]
 
-_EARLIEST = datetime.min.replace(tzinfo=UTC)
-_REPLAY = re.compile(rf"\s*(?:<!--\s*)?{re.escape(REPLAY_MARKER)}\b")
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_CUT_MARK = re.compile(r"\[[^\[\]\s]{0,80}\Z")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What of a home is new: sessions active at or after `since` (None: all), but for those `read` already.
+
+    `read` gives ids of sessions and their last activity when they were read: where a cap left older sessions unread,
+    the window reaches back over newer ones.
+    """
+
+    since: datetime | None = None
+    read: Mapping[str, datetime] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """The folders whose sessions count; None is everywhere."""
+class Tally:
+    """What became of a home: transcripts found, sessions kept, pieces skipped by reason."""
 
-    roots: tuple[Path, ...] | None
-
-    def holds(self, session: Session) -> bool:
-        """Whether it ran in a root or below one, or in a worktree that was made from there."""
-        if self.roots is None:
-            return True
-        places = (session.cwd, session.original_cwd)
-        return any(_lies_in(place, root) for place in places if place for root in self.roots)
+    source: str
+    home: str
+    found: int
+    kept: int
+    skipped: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Harvest:
-    """What a night reads.
+    """What a night reads, in the order of last activity.
 
-    `sessions` are ordered by last activity. `read_from` says for each home from when on the next night has to read:
-    from the start of this harvest, or from the oldest session that the limit left unread.
+    `windows` says what the next night has to read of each home: what comes after the start of this harvest, or from
+    the oldest session on that the limit left unread.
     """
 
     sessions: tuple[Session, ...]
-    skipped: tuple[Skipped, ...]
-    read_from: Mapping[Home, datetime]
+    skipped: tuple[Skipped, ...] = ()
+    windows: Mapping[Home, Window] = field(default_factory=dict)
+    tallies: tuple[Tally, ...] = ()
 
 
 def harvest(
     sources: Sequence[SessionSource],
     *,
     scope: Scope,
-    since: Callable[[SessionSource], datetime | None],
+    window: Callable[[SessionSource], Window],
     now: datetime,
-    redact: Callable[[str], str],
-    headless: Literal["keep", "skip"],
+    redact: Redaction,
+    headless: Headless,
     limit: int,
+    index: HarvestIndex,
+    notify: Listener,
 ) -> Harvest:
-    """The newest `limit` sessions that count; `since` gives the start of a source's window (None: everything)."""
-    fit: list[tuple[Home, Session]] = []
-    skipped: list[Skipped] = []
-    for source in sources:
-        for found in _sift(source, since(source), scope, headless):
-            if isinstance(found, Skipped):
-                skipped.append(found)
+    """The newest `limit` sessions that count and were not read before."""
+    clean = Cleaner(redact)
+    intakes = tuple(Intake(source, index, clean, notify) for source in sources)
+    windows = {intake.home: window(intake.source) for intake in intakes}
+    newest = _Newest(limit)
+    copies: set[tuple[str, str, str]] = set()
+    for intake in intakes:
+        for found in intake.sessions():
+            last = _last_activity(found, intake, now)
+            reason = _refusal(found.heading, last, windows[intake.home], scope, headless) or _copied(found, copies)
+            if reason:
+                intake.skip(found.heading.path, reason)
             else:
-                fit.append(((source.name, source.home), found))
-    fit.sort(key=lambda pair: _age(pair[1]))
-    single = list(_without_copies(fit, skipped))
-    cut = max(len(single) - limit, 0)
-    unread, read = single[:cut], single[cut:]
-    skipped.extend(Skipped(session.path, "over the limit") for _, session in unread)
-    clean = cache(redact)
-    return Harvest(
-        sessions=tuple(_redacted(session, clean) for _, session in read),
-        skipped=tuple(_merged(skipped, clean)),
-        read_from={(source.name, source.home): _read_from(source, unread, now) for source in sources},
-    )
+                newest.add(_Aged(last, found.heading.id, found.heading.path, found, intake))
+    return _read(newest, intakes, windows, now)
 
 
 # --- what counts -------------------------------------------------------------------------------------------------
 
 
-def _sift(
-    source: SessionSource, start: datetime | None, scope: Scope, headless: Literal["keep", "skip"]
-) -> Iterator[Session | Skipped]:
-    for found in source.sessions(start):
-        reason = None if isinstance(found, Skipped) else _refusal(found, start, scope, headless)
-        yield Skipped(found.path, reason) if reason else found
+def _last_activity(found: Found, intake: Intake, now: datetime) -> datetime:
+    """A session without times is as old as its files, and one from the future is of now: whose clock can be wrong."""
+    last = found.heading.ended or found.heading.started
+    if last is not None and last <= now + CLOCK_DRIFT:
+        return last
+    if last is not None:
+        intake.skip(found.heading.path, "a time in the future")
+    return min(_EPOCH + timedelta(microseconds=found.transcript.changed_ns // 1000), now)
 
 
-def _refusal(session: Session, start: datetime | None, scope: Scope, headless: Literal["keep", "skip"]) -> str | None:
-    last = _last_activity(session)
-    if _is_replay(session):
+def _refusal(head: Heading, last: datetime, window: Window, scope: Scope, headless: Headless) -> str | None:
+    if head.replay:
         return "our own replay"
-    if not scope.holds(session):
+    if not scope.holds(head):
         return "outside the scope"
-    if start is not None and last is not None and last < start:
+    if window.since is not None and last < window.since:
         return "before the window"
-    if headless == "skip" and session.headless:
+    if window.read.get(head.id) == last:
+        return "read before"
+    if headless == "skip" and head.headless:
         return "headless"
-    return None if any(_by_the_user(session)) else "no prompt"
+    return None if head.typed else "no prompt"
 
 
-def _by_the_user(session: Session) -> Iterator[Turn]:
-    return (turn for turn in session.turns if turn.kind != "answer")
-
-
-def _is_replay(session: Session) -> bool:
-    """Replays leave transcripts like any other session; learning from them would be learning from ourselves.
-
-    They begin with the marker. People who speak of it later, or quote it, are people.
-    """
-    if REPLAY_FOLDER in Path(session.cwd or "").parts:
-        return True
-    first = next(_by_the_user(session), None)
-    return first is not None and _REPLAY.match(first.text) is not None
-
-
-def _lies_in(place: str, root: Path) -> bool:
-    """Whether `place` is `root` or below it, by whatever spelling: links, and letter case where it does not matter.
-
-    A relative place, or one that cannot be a path, lies nowhere; a folder that is gone is compared by name.
-    """
-    if "\0" in place or not Path(place).is_absolute():
-        return False
-    real = Path(os.path.realpath(place))
-    upward = (real, *real.parents)
-    return Path(os.path.realpath(root)) in upward or any(_same(folder, root) for folder in upward)
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
-
-
-def _without_copies(fit: Iterable[tuple[Home, Session]], skipped: list[Skipped]) -> Iterator[tuple[Home, Session]]:
+def _copied(found: Found, known: set[tuple[str, str, str]]) -> str | None:
     """A session found in two files stays twice only if the files hold different turns."""
-    known: set[tuple[str, str, frozenset[str]]] = set()
-    for home, session in fit:
-        key = (session.source, session.id, frozenset(turn.id for turn in session.turns))
-        if key in known:
-            skipped.append(Skipped(session.path, "a copy"))
-        else:
-            known.add(key)
-            yield home, session
+    key = (found.home[0], found.heading.id, found.heading.turns)
+    if key in known:
+        return "a copy"
+    known.add(key)
+    return None
 
 
-# --- order and window --------------------------------------------------------------------------------------------
+# --- the newest --------------------------------------------------------------------------------------------------
 
 
-def _last_activity(session: Session) -> datetime | None:
-    return session.ended or session.started
+class _Aged(NamedTuple):
+    last: datetime
+    id: str
+    path: str
+    found: Found
+    intake: Intake
 
 
-def _age(session: Session) -> tuple[datetime, str, str]:
-    return _last_activity(session) or _EARLIEST, session.id, session.path
+@dataclass(slots=True)
+class _Newest:
+    """The newest sessions, and of the others when they were last active: their words need not stay in memory."""
+
+    limit: int
+    kept: list[_Aged] = field(default_factory=list)
+    left: dict[Home, datetime] = field(default_factory=dict)  # the oldest that was left out
+
+    def add(self, item: _Aged) -> None:
+        self.kept.append(item)
+        if len(self.kept) > 2 * self.limit:
+            self.settle()
+
+    def settle(self) -> None:
+        self.kept.sort(key=lambda item: item[:3])
+        over = max(len(self.kept) - self.limit, 0)
+        for item in self.kept[:over]:
+            item.intake.skip(item.path, "over the limit")
+            self.left[item.found.home] = min(item.last, self.left.get(item.found.home, item.last))
+        del self.kept[:over]
 
 
-def _read_from(source: SessionSource, unread: Iterable[tuple[Home, Session]], now: datetime) -> datetime:
-    """A session without times needs no place in the window: it is read whatever the window."""
-    left = (_last_activity(session) for home, session in unread if home == (source.name, source.home))
-    return min([now, *filter(None, left)])
-
-
-def _merged(skipped: Iterable[Skipped], clean: Callable[[str], str]) -> Iterator[Skipped]:
-    counts: Counter[tuple[str, str]] = Counter()
-    for item in skipped:
-        counts[item.path, item.reason] += item.count
-    return (Skipped(clean(path), reason, count) for (path, reason), count in counts.items())
-
-
-# --- redaction ---------------------------------------------------------------------------------------------------
-
-
-def _redacted(session: Session, clean: Callable[[str], str]) -> Session:
-    return replace(
-        session,
-        id=_clean_id(session.id, clean),
-        path=clean(session.path),
-        cwd=_maybe(session.cwd, clean),
-        original_cwd=_maybe(session.original_cwd, clean),
-        branch=_maybe(session.branch, clean),
-        turns=tuple(
-            replace(turn, id=_clean_id(turn.id, clean), text=_clipped(clean(turn.text))) for turn in session.turns
-        ),
-        final=_clipped(clean(session.final)),
-        tools=tuple(map(clean, session.tools)),
-        skills=tuple(map(clean, session.skills)),
-        files=tuple(map(clean, session.files)),
+def _read(newest: _Newest, intakes: Sequence[Intake], windows: Mapping[Home, Window], now: datetime) -> Harvest:
+    newest.settle()
+    whole = [(item, session) for item in newest.kept if (session := item.intake.whole(item.found)) is not None]
+    for intake in intakes:
+        intake.keep()
+    read = {home: {session.id: item.last for item, session in whole if item.found.home == home} for home in windows}
+    return Harvest(
+        sessions=tuple(session for _, session in whole),
+        skipped=tuple(item for intake in intakes for item in intake.told()),
+        windows={home: _next(windows[home], read[home], newest.left.get(home), now) for home in windows},
+        tallies=tuple(_tally(intake, len(read[intake.home])) for intake in intakes),
     )
 
 
-def _clean_id(text: str, clean: Callable[[str], str]) -> str:
-    """A UUID is random by nature and stays as it is; anything else that a file calls an id may be whatever it likes."""
-    return text if _UUID.fullmatch(text) else clean(text)
+def _next(window: Window, read: Mapping[str, datetime], left: datetime | None, now: datetime) -> Window:
+    """What the next night has to read, given what was read tonight and the oldest session that was left."""
+    if left is None:
+        return Window(now)
+    since = min(left, now)
+    return Window(since, {name: last for name, last in {**window.read, **read}.items() if last >= since})
 
 
-def _maybe(text: str | None, clean: Callable[[str], str]) -> str | None:
-    return None if text is None else clean(text)
-
-
-def _clipped(text: str) -> str:
-    """At most `TURN_LIMIT` characters, and no half of a redaction's mark at the end."""
-    if len(text) <= TURN_LIMIT:
-        return text
-    return _CUT_MARK.sub("", text[: TURN_LIMIT - 1]) + "…"
+def _tally(intake: Intake, kept: int) -> Tally:
+    reasons: Counter[str] = Counter()
+    for (_, reason), count in intake.skipped.items():
+        reasons[reason] += count
+    return Tally(source=intake.home[0], home=intake.home[1], found=intake.transcripts, kept=kept, skipped=reasons)

@@ -77,7 +77,7 @@ def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Liste
     shop = open_workshop(path, config, now=now)
     inputs = Inputs(
         reading=wiring.reading(config, shop.repo, shop.private, shop.redact, now=now, anew=anew),
-        bank=shop.private.bank(),
+        bank=shop.bank(),
         files=wiring.shared_tasks(shop.repo, shop.base),
         teachable=Teachable(skill=None, memory=None, general_to_memory=False),
         history=shop.history(),
@@ -144,7 +144,7 @@ class _Run:
             reading = wiring.reading(config, shop.repo, shop.private, shop.redact, now=shop.stamp.now, anew=anew)
         return Inputs(
             reading=reading,
-            bank=shop.private.bank() if given is None else Bank(),
+            bank=shop.bank() if given is None else Bank(),
             files=(given,) if given else wiring.shared_tasks(shop.repo, shop.base, simulated=simulated),
             teachable=teachable,
             history=history,
@@ -178,6 +178,7 @@ class _Run:
                 lambda name: new.get(name) or self.shop.ledger.evidence(name),
                 _named(history, placement.branch),
                 self.shop.author,
+                scanner=self.shop.ledger.scanner,
             )
 
     def _record(self, learned: Learned, events: Sequence[Event]) -> None:
@@ -189,7 +190,7 @@ class _Run:
             shop.private.save("bank.json", known.bank)
         if known.harvest is not None and not shop.stamp.simulated:
             folders = [str(tree.path) for tree in worktrees(shop.repo)]
-            moved = shop.private.checkpoint().moved(known.harvest.read_from, folders)
+            moved = shop.private.checkpoint().moved(known.harvest.windows, folders)
             shop.private.save("checkpoint.json", moved)
 
     # --- publish ---

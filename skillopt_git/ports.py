@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
 from skillopt_git.model import Score, Session, Skipped, Task, Verdict
+from skillopt_git.transcripts import Entry, Home, Transcript
 
 Role: TypeAlias = Literal["target", "optimizer"]
 Purpose: TypeAlias = Literal["rollout", "reflect", "judge"]
@@ -60,14 +60,33 @@ class CallFailed:
     retryable: bool = False
 
 
+class Redaction(Protocol):
+    """Takes the secrets out of a name; `text` takes out of a text what is personal, too."""
+
+    def __call__(self, text: str) -> str: ...
+    def text(self, text: str) -> str: ...
+
+
 class SessionSource(Protocol):
-    """Reads one agent's transcripts; writes nothing and follows no link out of its root."""
+    """Reads one agent's transcripts; writes nothing and follows no link out of its root.
+
+    In two steps, so that what did not change since the last night need not be opened: `transcripts` finds them and
+    opens none; `read` reads one, and raises nothing whatever it holds.
+    """
 
     @property
     def name(self) -> str: ...
     @property
     def home(self) -> str: ...
-    def sessions(self, since: datetime | None) -> Iterable[Session | Skipped]: ...
+    def transcripts(self) -> Iterable[Transcript | Skipped]: ...
+    def read(self, transcript: Transcript) -> Iterable[Session | Skipped]: ...
+
+
+class HarvestIndex(Protocol):
+    """What earlier harvests found in each home, by transcript's path. A memory only: it may be lost at any time."""
+
+    def recall(self, home: Home) -> Mapping[str, Entry]: ...
+    def keep(self, home: Home, entries: Mapping[str, Entry]) -> None: ...
 
 
 class Backend(Protocol):
@@ -95,6 +114,15 @@ class Judge(Protocol):
 
 
 # --- events ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """`done` of a source's `total` transcripts were looked at."""
+
+    source: str
+    done: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,5 +158,5 @@ class Gated:
     verdict: Verdict
 
 
-LearningEvent: TypeAlias = Harvested | Mined | Called | Reflected | Gated
+LearningEvent: TypeAlias = Scanned | Harvested | Mined | Called | Reflected | Gated
 Listener: TypeAlias = Callable[[LearningEvent], None]

@@ -1,4 +1,4 @@
-"""What never leaves this clone: key, bank, checkpoint, call cache, reports, lock; for their owner's eyes only.
+"""What never leaves this clone: key, bank, checkpoint, index, call cache, reports, lock; for their owner's eyes only.
 
 Each file is written whole or not at all. One that is damaged is kept aside, never silently replaced.
 """
@@ -22,7 +22,9 @@ from filelock import FileLock, Timeout
 from skillopt_git import schema
 from skillopt_git.bank import Bank
 from skillopt_git.errors import Busy, ConfigError
+from skillopt_git.harvest import Window
 from skillopt_git.model import RECORD, RECORD_VERSION
+from skillopt_git.transcripts import Home
 
 KEY_BYTES = 32
 
@@ -33,22 +35,28 @@ T = TypeVar("T")
 class Checkpoint:
     """Up to when each (source, home) was read: `read[source][home]` is an instant in ISO format.
 
-    `worktrees` are the folders of work trees so far; sessions of one that was removed since still count.
+    `ahead[source][home]` gives the sessions that were read though older ones were left: their ids and when they were
+    last active. `worktrees` are the folders of work trees so far; sessions of one that was removed since still count.
     """
 
     __pydantic_config__ = RECORD
     v: int = RECORD_VERSION
     read: dict[str, dict[str, datetime]] = field(default_factory=dict)
+    ahead: dict[str, dict[str, dict[str, datetime]]] = field(default_factory=dict)
     worktrees: tuple[str, ...] = ()
 
-    def since(self, source: str, home: str) -> datetime | None:
-        return self.read.get(source, {}).get(home)
+    def window(self, home: Home) -> Window:
+        source, folder = home
+        return Window(self.read.get(source, {}).get(folder), self.ahead.get(source, {}).get(folder, {}))
 
-    def moved(self, instants: Mapping[tuple[str, str], datetime], worktrees: Iterable[str] = ()) -> Checkpoint:
+    def moved(self, windows: Mapping[Home, Window], worktrees: Iterable[str] = ()) -> Checkpoint:
         read = {source: dict(homes) for source, homes in self.read.items()}
-        for (source, home), instant in instants.items():
-            read.setdefault(source, {})[home] = instant
-        return Checkpoint(read=read, worktrees=tuple(sorted({*self.worktrees, *worktrees})))
+        ahead = {source: dict(homes) for source, homes in self.ahead.items()}
+        for (source, home), window in windows.items():
+            if window.since is not None:
+                read.setdefault(source, {})[home] = window.since
+            ahead.setdefault(source, {})[home] = dict(window.read)
+        return Checkpoint(read=read, ahead=ahead, worktrees=tuple(sorted({*self.worktrees, *worktrees})))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,10 @@ class Private:
     @property
     def cache(self) -> Path:
         return self.folder / "cache"
+
+    @property
+    def index(self) -> Path:
+        return self.folder / "index"
 
     @property
     def reports(self) -> Path:

@@ -11,14 +11,16 @@ PACKAGE = Path(__file__).parent.parent / "skillopt_git"
 MOST_LINES = 350
 
 # A module imports from its own layer or from one above. A module not named here is a stage.
-LAYERS = ("nouns", "stages", "adapters", "keepers", "wiring", "commands", "door")
+LAYERS = ("nouns", "stages", "files", "adapters", "keepers", "wiring", "commands", "door")
 GIT = ("gitrepo", "history", "targets", "worktrees")  # one adapter: only the first knows the library
 PLACES = {
     "skillopt_git": "nouns",
-    **dict.fromkeys(("model", "errors", "schema", "config", "ports"), "nouns"),
+    **dict.fromkeys(("model", "errors", "schema", "config", "ports", "transcripts"), "nouns"),
+    **dict.fromkeys(("folders", "lines"), "files"),
     **dict.fromkeys(("sources", "backends", "forges", *GIT), "adapters"),
-    **dict.fromkeys(("accounts", "decide", "ledger", "outcomes", "present", "private", "publish", "record"), "keepers"),
-    **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "console", "crash"), "wiring"),
+    **dict.fromkeys(("accounts", "decide", "index", "ledger", "outcomes", "present"), "keepers"),
+    **dict.fromkeys(("private", "publish", "record"), "keepers"),
+    **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),
 }
@@ -28,12 +30,14 @@ OWNERS = {
     "filelock": {"private"},
     "git": {"gitrepo"},
     "jinja2": {"render"},
+    "msgspec": {"lines"},
     "pydantic": {"schema"},
     "rapidfuzz": {"similarity"},
     "regex": {"judges"},
     "rich": {"console"},
     "rstr": {"backends.mock"},
     "typer": {"cli", "commands"},
+    "zstandard": {"lines"},
 }
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,11 +12,12 @@ from skillopt_git.backends.scripted import Scripted
 from skillopt_git.bank import Bank
 from skillopt_git.config import Config, Mine
 from skillopt_git.cycle import Inputs, Reading, gather
-from skillopt_git.harvest import Scope
+from skillopt_git.harvest import Window
 from skillopt_git.learned import Known, Teachable
 from skillopt_git.model import Check, Reason, Session, Skipped, TasksFile, Turn
-from skillopt_git.ports import Harvested, LearningEvent, Mined, SessionSource
+from skillopt_git.ports import Harvested, LearningEvent, Mined, Scanned
 from skillopt_git.recall import History
+from tests.found import EVERYWHERE, Fixed, Hiding, Memory
 from tests.learning import (
     ASKS,
     NEEDS,
@@ -35,18 +35,6 @@ from tests.learning import (
 )
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """A source that holds what it was given."""
-
-    pieces: Sequence[Session | Skipped]
-    name: str = "claude"
-    home: str = "/home/alice/.claude"
-
-    def sessions(self, since: datetime | None) -> Iterator[Session | Skipped]:
-        yield from self.pieces
 
 
 def session(number: int, correction: str, answer: str = "Ran npm.") -> Session:
@@ -68,12 +56,12 @@ def session(number: int, correction: str, answer: str = "Ran npm.") -> Session:
 
 
 def reading(*pieces: Session | Skipped, **fields: Any) -> Reading:
-    source: SessionSource = Fixed(pieces)
     given: dict[str, Any] = {
-        "sources": (source,),
-        "scope": Scope(roots=None),
-        "since": lambda _: None,
-        "redact": lambda text: text.replace(SECRET, "[REDACTED:github-pat:0a1b2c3d]"),
+        "sources": (Fixed(pieces),),
+        "scope": EVERYWHERE,
+        "window": lambda _: Window(),
+        "index": Memory(),
+        "redact": Hiding(SECRET, "[REDACTED:github-pat:0a1b2c3d]"),
         "headless": "keep",
         "limit": 100,
     }
@@ -131,7 +119,7 @@ def test_what_is_known_is_told() -> None:
     """How many sessions were read and skipped, how many tasks and needs there are."""
     heard: list[LearningEvent] = []
     known(*CORRECTED, heard=heard)
-    assert heard == [Harvested(4, 0), Mined(4, 1)]
+    assert heard == [*(Scanned("claude", done, 4) for done in range(1, 5)), Harvested(4, 0), Mined(4, 1)]
 
 
 def test_reading_the_same_sessions_again_adds_nothing() -> None:

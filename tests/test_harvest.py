@@ -1,9 +1,10 @@
-"""Which sessions a night reads, and that nothing secret is in them."""
+"""Which sessions a night reads."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -12,125 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_git.harvest import REPLAY_MARKER, TURN_LIMIT, Harvest, Scope, harvest
+from skillopt_git.cleaning import REPLAY_MARKER
+from skillopt_git.harvest import Window
 from skillopt_git.model import Session, Skipped, Turn
-from skillopt_git.sources.claude import ClaudeSource
-
-NOW = datetime(2026, 11, 29, 3, tzinfo=UTC)
-HOUR = timedelta(hours=1)
-EVERYWHERE = Scope(roots=None)
-GENUINE = Path(__file__).parent / "data" / "transcripts" / "claude" / "v2.1.197" / ".claude"
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """A source that holds what it was given, and leaves the window to the stage."""
-
-    pieces: Sequence[Session | Skipped]
-    name: str = "claude"
-    home: str = "/home/alice/.claude"
-
-    def sessions(self, since: datetime | None) -> Iterator[Session | Skipped]:
-        yield from self.pieces
-
-
-def session(id_: str = "s1", *texts: str, **fields: Any) -> Session:
-    turns = tuple(
-        Turn(id=f"{id_}-{at}", kind="prompt", text=text) for at, text in enumerate(texts or ("Run the tests",))
-    )
-    given = {"path": f"/{id_}.jsonl", "cwd": "/home/alice/acme-api", "ended": NOW - HOUR, "turns": turns, **fields}
-    return Session(id=id_, source="claude", **given)
-
-
-def gather(*pieces: Session | Skipped, **options: Any) -> Harvest:
-    given: dict[str, Any] = {
-        "scope": EVERYWHERE,
-        "since": lambda source: None,
-        "now": NOW,
-        "redact": lambda text: text,
-        "headless": "keep",
-        "limit": 100,
-        **options,
-    }
-    sources = given.pop("sources", [Fixed(pieces)])
-    return harvest(sources, **given)
-
-
-def ids(found: Harvest) -> list[str]:
-    return [item.id for item in found.sessions]
-
-
-def reasons(found: Harvest) -> list[tuple[str, str, int]]:
-    return [(item.path, item.reason, item.count) for item in found.skipped]
-
-
-# --- scope -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("cwd", "held"),
-    [
-        ("/a/b", True),
-        ("/a/b/", True),
-        ("/a/b/c", True),
-        ("/a/x/../b", True),
-        ("/a/bc", False),
-        ("/a", False),
-        ("/a/b/../c", False),
-        ("", False),
-        (None, False),
-        (".", False),
-        ("a/b", False),
-        ("/a/b/\0", False),
-    ],
-)
-def test_a_scope_holds_its_roots_and_what_lies_below(cwd: str | None, held: bool) -> None:
-    """Folders are compared part by part, gone ones too; a session that is nowhere belongs to no root."""
-    scope = Scope(roots=(Path("/x"), Path("/a/b")))
-
-    assert scope.holds(session(cwd=cwd)) is held
-    assert EVERYWHERE.holds(session(cwd=cwd))
-
-
-def test_a_session_without_cwd_is_not_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Running the tool inside the repository claims no session that does not say where it ran."""
-    monkeypatch.chdir(tmp_path)
-
-    assert not Scope(roots=(tmp_path,)).holds(session(cwd=None))
-    assert not Scope(roots=(tmp_path,)).holds(session(cwd="."))
-
-
-def test_a_scope_sees_through_links(tmp_path: Path) -> None:
-    """A repository is the same by whatever link the session or the root names it."""
-    (tmp_path / "real" / "src").mkdir(parents=True)
-    (tmp_path / "link").symlink_to("real")
-
-    assert Scope(roots=(tmp_path / "real",)).holds(session(cwd=str(tmp_path / "link" / "src")))
-    assert Scope(roots=(tmp_path / "link",)).holds(session(cwd=str(tmp_path / "real" / "src" / "gone")))
-
-
-def test_a_worktree_session_belongs_to_its_repository() -> None:
-    """A genuine session that ran in a worktree elsewhere counts by where it was started from."""
-    (found,) = (
-        item
-        for item in ClaudeSource(GENUINE).sessions(None)
-        if isinstance(item, Session) and item.id.startswith("226cc8fa")
-    )
-    repository = Scope(roots=(Path("/home/dev/acme-api"),))
-
-    assert repository.holds(found)
-    assert repository.holds(replace(found, cwd="/tmp/elsewhere"))
-    assert not Scope(roots=(Path("/home/dev/acme-web"),)).holds(found)
-
-
-def test_the_genuine_corpus_is_scoped_to_one_repository() -> None:
-    """Of all the genuine sessions only the repository's are read, and each other one is counted."""
-    source = ClaudeSource(GENUINE)
-    found = gather(sources=[source], scope=Scope(roots=(Path("/home/dev/acme-web"),)))
-
-    assert [item.id[:8] for item in found.sessions] == ["b99eedf5", "0a76effa"]
-    assert sum(item.count for item in found.skipped) + 2 == len(list(source.sessions(None)))
-
+from skillopt_git.ports import LearningEvent, Scanned
+from skillopt_git.scope import Scope
+from skillopt_git.transcripts import FileState, Transcript
+from tests.found import HOUR, NOW, Fixed, Hiding, Memory, gather, ids, reasons, session
 
 # --- what counts -------------------------------------------------------------------------------------------------
 
@@ -145,18 +34,21 @@ def test_every_filter_names_its_reason() -> None:
         session("mute", turns=(Turn(id="a", kind="answer", text="ECHO: Warmup"),)),
         Skipped("/broken.jsonl", "not JSON", 2),
         scope=Scope(roots=(Path("/home/alice/acme-api"),)),
-        since=lambda source: NOW - 4 * HOUR,
+        window=lambda source: Window(NOW - 4 * HOUR),
         headless="skip",
     )
 
     assert ids(found) == ["kept"]
     assert reasons(found) == [
+        ("/broken.jsonl", "not JSON", 2),
         ("/elsewhere.jsonl", "outside the scope", 1),
         ("/old.jsonl", "before the window", 1),
         ("/robot.jsonl", "headless", 1),
         ("/mute.jsonl", "no prompt", 1),
-        ("/broken.jsonl", "not JSON", 2),
     ]
+    (tally,) = found.tallies
+    assert (tally.source, tally.home, tally.found, tally.kept) == ("claude", "/home/alice/.claude", 5, 1)
+    assert tally.skipped == {"not JSON": 2} | {item.reason: 1 for item in found.skipped[1:]}
 
 
 def test_headless_sessions_count_unless_told_otherwise() -> None:
@@ -204,8 +96,8 @@ def test_a_copy_is_read_once_and_a_continuation_twice() -> None:
         session("s1", "one", "two", path="/more.jsonl"),
     )
 
-    assert sorted(item.path for item in found.sessions) == ["/copy.jsonl", "/more.jsonl"]
-    assert reasons(found) == [("/s1.jsonl", "a copy", 1)]
+    assert sorted(item.path for item in found.sessions) == ["/more.jsonl", "/s1.jsonl"]
+    assert reasons(found) == [("/copy.jsonl", "a copy", 1)]
 
 
 # --- window and limit --------------------------------------------------------------------------------------------
@@ -219,12 +111,11 @@ def test_a_copy_is_read_once_and_a_continuation_twice() -> None:
         ((NOW - 2 * HOUR).astimezone(timezone(-8 * HOUR)), True),
         ((NOW - 4 * HOUR).astimezone(timezone(8 * HOUR)), False),
         (NOW + 24 * HOUR, True),
-        (None, True),
     ],
 )
-def test_the_window_compares_instants(ended: datetime | None, kept: bool) -> None:
-    """The edge is inside, offsets do not matter, the future is kept, and so is a session without times."""
-    found = gather(session(ended=ended), since=lambda source: NOW - 3 * HOUR)
+def test_the_window_compares_instants(ended: datetime, kept: bool) -> None:
+    """The edge is inside, offsets do not matter, and a clock that is a little ahead is believed."""
+    found = gather(session(ended=ended), window=lambda source: Window(NOW - 3 * HOUR))
 
     assert ids(found) == (["s1"] if kept else [])
 
@@ -235,111 +126,186 @@ def test_a_session_counts_by_its_last_activity() -> None:
     found = gather(
         session("long", started=NOW - 90 * HOUR, ended=NOW - HOUR),
         session("short", started=NOW - 4 * HOUR, ended=None),
-        since=lambda source: start,
+        window=lambda source: Window(start),
     )
 
     assert ids(found) == ["long"]
 
 
+@pytest.mark.parametrize(("written", "kept"), [(NOW - HOUR, True), (NOW - 9 * HOUR, False), (NOW + 99 * HOUR, True)])
+def test_a_session_without_times_is_as_old_as_its_file(written: datetime, kept: bool) -> None:
+    """So it is read once, and not every night again."""
+    source = Fixed([session(ended=None)], written=written)
+    found = gather(sources=[source], window=lambda source: Window(NOW - 3 * HOUR))
+
+    assert ids(found) == (["s1"] if kept else [])
+
+
+def test_a_time_from_the_future_is_told_and_counts_as_the_file_s() -> None:
+    """A clock that was wrong neither hides a session nor puts it before all others for ever."""
+    wrong = session("wrong", ended=datetime(2099, 1, 1, tzinfo=UTC))
+    found = gather(sources=[Fixed([wrong, session("right", ended=NOW)], written=NOW - 2 * HOUR)])
+
+    assert ids(found) == ["wrong", "right"]
+    assert reasons(found) == [("/wrong.jsonl", "a time in the future", 1)]
+
+
 def test_each_source_has_its_own_window() -> None:
     """The window is asked for by source."""
     sources = [Fixed([session("a")], home="/a"), Fixed([session("b")], home="/b")]
-    found = gather(sources=sources, since=lambda source: NOW if source.home == "/a" else None)
+    found = gather(sources=sources, window=lambda source: Window(NOW if source.home == "/a" else None))
 
     assert ids(found) == ["b"]
-    assert found.read_from == {("claude", "/a"): NOW, ("claude", "/b"): NOW}
+    assert found.windows == {("claude", "/a"): Window(NOW), ("claude", "/b"): Window(NOW)}
 
 
 def test_sessions_come_in_the_order_of_their_last_activity() -> None:
-    """Oldest first, by id where that is equal, those without times before all."""
-    pieces = [session("c"), session("b"), session("a", ended=NOW), session("d", ended=None)]
+    """Oldest first, by id where that is equal."""
+    pieces = [session("c"), session("b"), session("a", ended=NOW)]
 
-    assert ids(gather(*pieces)) == ids(gather(*reversed(pieces))) == ["d", "b", "c", "a"]
+    assert ids(gather(*pieces)) == ids(gather(*reversed(pieces))) == ["b", "c", "a"]
 
 
 def test_the_limit_keeps_the_newest_and_remembers_the_rest() -> None:
-    """What the limit leaves unread is counted, and the next window of its home begins at the oldest of it."""
-    left = Fixed([session(f"l{at}", ended=NOW - at * HOUR) for at in range(4)] + [session("l9", ended=None)], home="/l")
+    """What the limit leaves unread is counted, and the next window of its home reaches back to the oldest of it."""
+    left = Fixed([session(f"l{at}", ended=NOW - at * HOUR) for at in range(9)], home="/l")
     right = Fixed([session("r", ended=NOW - HOUR / 2)], home="/r")
     found = gather(sources=[left, right], limit=3)
 
     assert ids(found) == ["l1", "r", "l0"]
-    assert [item.path for item in found.skipped if item.reason == "over the limit"] == [
-        "/l9.jsonl",
-        "/l3.jsonl",
-        "/l2.jsonl",
-    ]
-    assert found.read_from == {("claude", "/l"): NOW - 3 * HOUR, ("claude", "/r"): NOW}
+    over = {item.path for item in found.skipped if item.reason == "over the limit"}
+    assert over == {f"/l{at}.jsonl" for at in range(2, 9)}
+    assert found.windows == {
+        ("claude", "/l"): Window(NOW - 8 * HOUR, {"l0": NOW, "l1": NOW - HOUR}),
+        ("claude", "/r"): Window(NOW),
+    }
 
 
 def test_the_next_window_never_starts_after_now() -> None:
-    """An unread session from the future does not move the window beyond the start of this harvest."""
-    found = gather(session("future", ended=NOW + 9 * HOUR), limit=0)
+    """An unread session of a clock that is ahead does not move the window beyond the start of this harvest."""
+    found = gather(session("ahead", ended=NOW + 9 * HOUR), session("next", ended=NOW + 10 * HOUR), limit=1)
 
-    assert (ids(found), found.read_from) == ([], {("claude", "/home/alice/.claude"): NOW})
-
-
-# --- redaction ---------------------------------------------------------------------------------------------------
-
-SECRET = "sk-secret-0123456789"
-MARK = "[REDACTED:key:0a1b2c3d]"
+    assert ids(found) == ["next"]
+    assert found.windows == {("claude", "/home/alice/.claude"): Window(NOW, {"next": NOW + 10 * HOUR})}
 
 
-def hide(text: str) -> str:
-    return text.replace(SECRET, MARK)
+@given(st.lists(st.integers(0, 200), max_size=30), st.integers(1, 7), st.integers(1, 4))
+def test_a_cap_loses_no_session_and_reads_none_twice(ages: list[int], limit: int, arriving: int) -> None:
+    """Night after night, with new sessions every night, each is read once: the newest first, then what was left."""
+    pieces = [session(f"old{at}", ended=NOW - age * HOUR) for at, age in enumerate(ages)]
+    window, read, now, index = Window(), Counter[str](), NOW, Memory()
+    for night in range(len(ages) + 12):
+        fresh = min(arriving, limit) if night < 5 else 0
+        pieces += [session(f"n{night}-{at}", ended=now - HOUR) for at in range(fresh)]
+        found = gather(*pieces, window=lambda source, window=window: window, now=now, limit=limit, index=index)
+        read.update(ids(found))
+        (window,) = found.windows.values()
+        now += 24 * HOUR
+
+    assert set(read) == {item.id for item in pieces}
+    assert set(read.values()) <= {1}
 
 
-def test_nothing_leaves_unredacted() -> None:
-    """A secret in any text of a session, in a path or in a skipped path is gone; the scope still saw the real cwd."""
-    place = f"/srv/{SECRET}"
-    turns = tuple(
-        Turn(id=f"{kind}-{SECRET}", kind=kind, text=SECRET) for kind in ("prompt", "command", "shell", "answer")
-    )
-    dirty = session(
-        f"s1-{SECRET}",
-        path=place,
-        cwd=place,
-        original_cwd=place,
-        branch=SECRET,
-        turns=turns,
-        final=SECRET,
-        tools=(SECRET,),
-        skills=(SECRET,),
-        files=(place,),
-    )
-    found = gather(dirty, Skipped(place, "not JSON"), redact=hide, scope=Scope(roots=(Path(place),)))
+def test_a_session_that_went_on_is_read_again() -> None:
+    """What was read before is known by its last activity, too."""
+    home = Window(NOW - 9 * HOUR, {"s1": NOW - 3 * HOUR, "s2": NOW - HOUR})
+    found = gather(session("s1"), session("s2"), window=lambda source: home)
 
-    assert ids(found) == [f"s1-{MARK}"]
-    assert SECRET not in repr(found)
-    assert {turn.text for turn in found.sessions[0].turns} == {MARK}
-    assert found.skipped[0].path == f"/srv/{MARK}"
+    assert ids(found) == ["s1"]
+    assert reasons(found) == [("/s2.jsonl", "read before", 1)]
 
 
-def test_a_uuid_is_no_secret() -> None:
-    """The usual ids of sessions and turns stay as they are, whatever the rules for secrets make of them."""
-    usual = "226CC8FA-0c1d-4b6e-9f00-5a1b2c3d4e5f"
-    turns = (Turn(id=usual, kind="prompt", text="Run the tests"), Turn(id=f"{usual}0", kind="prompt", text="Go on"))
-
-    (found,) = gather(session(usual, turns=turns), redact=lambda text: MARK).sessions
-
-    assert (found.id, [turn.id for turn in found.turns]) == (usual, [usual, MARK])
+# --- what is opened ----------------------------------------------------------------------------------------------
 
 
-@given(st.integers(min_value=-len(SECRET) - len(MARK), max_value=5))
-def test_a_secret_across_the_limit_leaves_no_part(shift: int) -> None:
-    """Text is redacted before it is cut, so no part of a secret, nor of its mark, is left at the cut."""
-    text = "x" * (TURN_LIMIT + shift) + SECRET + "y" * 100
-    found = gather(session("s1", text, final=text), redact=hide).sessions[0]
+def test_what_did_not_change_is_not_opened_again() -> None:
+    """The second harvest finds the same, and opens only the file that changed."""
+    index = Memory()
+    pieces: list[Session | Skipped] = [
+        session("a"),
+        session("b", cwd="/elsewhere"),
+        Skipped("/x", "unreadable"),
+        session("c", ended=NOW),
+    ]
+    options = {"index": index, "scope": Scope(roots=(Path("/home/alice"),))}
+    first, again = Fixed(pieces), Fixed(pieces)
+    changed = Fixed([*pieces, session("d")][1:])  # each file's place is its size here, so all but one moved
+    found = [gather(sources=[source], **options) for source in (first, again, changed)]
 
-    for clipped in (found.turns[0].text, found.final):
-        assert len(clipped) <= TURN_LIMIT
-        assert clipped.endswith("…")
-        assert "sk-" not in clipped
-        assert clipped.count("[") == clipped.count(MARK)
+    assert first.opened == ["/a.jsonl", "/b.jsonl", "/c.jsonl"]
+    assert again.opened == []
+    assert found[0] == found[1]
+    assert changed.opened == ["/b.jsonl", "/c.jsonl", "/d.jsonl"]
+    assert ids(found[2]) == ["d", "c"]
 
 
-def test_text_that_fits_is_whole() -> None:
-    """A turn of exactly the limit is not cut."""
-    text = "x" * TURN_LIMIT
+def test_a_session_the_limit_left_is_opened_when_its_turn_comes() -> None:
+    """Only what was read is kept whole; of the rest the index knows no more than when and where."""
+    index = Memory()
+    pieces = [session("old", ended=NOW - 9 * HOUR), session("new")]
+    gather(*pieces, limit=1, index=index)
+    later = Fixed(pieces)
+    found = gather(sources=[later], index=index)
 
-    assert gather(session("s1", text)).sessions[0].turns[0].text == text
+    assert (ids(found), later.opened) == (["old", "new"], ["/old.jsonl"])
+
+
+def test_a_session_that_vanished_from_an_unchanged_file_is_told() -> None:
+    """Nothing is made up of what only the index remembers."""
+    index = Memory()
+    pieces: list[Session | Skipped] = [session("old", ended=NOW - 9 * HOUR), session("new")]
+    gather(*pieces, limit=1, index=index)
+    gone = Fixed(pieces)
+    listed = list(gone.transcripts())
+    gone.pieces = [Skipped("/old.jsonl", "unreadable"), pieces[1]]
+    found = gather(sources=[Listed(listed, gone)], index=index)
+
+    assert ids(found) == ["new"]
+    assert reasons(found) == [("/old.jsonl", "replaced while it was read", 1)]
+
+
+def test_what_could_not_be_read_is_tried_again() -> None:
+    """A permission may have been given since, and the file would be no other for it."""
+    index = Memory()
+    sources = [Listed([Transcript((FileState("/a.jsonl", 1, 0, 1, 0),))], Fixed([Skipped("/a.jsonl", "unreadable")]))]
+    for _ in range(2):
+        found = gather(sources=sources, index=index)
+        assert reasons(found) == [("/a.jsonl", "unreadable", 1)]
+
+    assert sources[0].inner.opened == ["/a.jsonl"] * 2
+
+
+def test_a_secret_in_a_name_is_not_remembered() -> None:
+    """The index holds nothing that is redacted elsewhere: such a file is opened every night."""
+    index, secret = Memory(), Hiding().secret
+    pieces = [session("a", cwd=f"/srv/{secret}"), session(f"b-{secret}"), session("c", f"my key is {secret}")]
+    for opened in (["/a.jsonl", f"/b-{secret}.jsonl", "/c.jsonl"], ["/a.jsonl", f"/b-{secret}.jsonl"]):
+        source = Fixed(pieces)
+        gather(sources=[source], index=index)
+        assert source.opened == opened
+
+    assert secret not in repr(index)
+
+
+def test_every_transcript_is_announced() -> None:
+    """A listener hears how far the work is."""
+    heard: list[LearningEvent] = []
+    gather(session("a"), Skipped("/x", "unreadable"), session("b"), notify=heard.append)
+
+    assert heard == [Scanned("claude", 1, 2), Scanned("claude", 2, 2)]
+
+
+@dataclass
+class Listed:
+    """A source whose files are others by the time they are read."""
+
+    listed: Sequence[Transcript | Skipped]
+    inner: Fixed
+    name: str = "claude"
+    home: str = "/home/alice/.claude"
+
+    def transcripts(self) -> Iterator[Transcript | Skipped]:
+        yield from self.listed
+
+    def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
+        yield from self.inner.read(transcript)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from skillopt_git.mine import Mined, corrections, mine, recurring, sessions_of
 from skillopt_git.model import Check, Examples, Need, Session, Task, Turn, need_id, task_id
 from skillopt_git.ports import Reply
 from skillopt_git.sources.claude import ClaudeSource
+from tests.found import gather
 
 DATA = Path(__file__).parent / "data" / "transcripts" / "claude"
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -260,11 +262,13 @@ def test_a_session_that_grew_keeps_its_task_ids() -> None:
     assert later.tasks[0].needs == (PNPM, need_id("Never commit to main"))
 
 
+def genuine(version: str) -> Sequence[Session]:
+    return gather(sources=[ClaudeSource(DATA / version / ".claude")]).sessions
+
+
 def test_genuine_sessions_give_what_a_reader_finds() -> None:
     """Three tasks, five wishes, nothing else; the two files of one forked conversation are one session."""
-    found = mined(
-        *(item for item in ClaudeSource(DATA / "v2.1.197" / ".claude").sessions(None) if isinstance(item, Session))
-    )
+    found = mined(*genuine("v2.1.197"))
 
     told = {
         task.ask.split(".")[0]: ([found.needs[need] for need in task.needs], [item.arg for item in task.checks])
@@ -286,13 +290,7 @@ def test_genuine_sessions_give_what_a_reader_finds() -> None:
 
 def test_two_versions_of_an_agent_show_one_recurring_need() -> None:
     """The same wish in sessions of both versions is one need seen twice."""
-    both = [
-        item
-        for version in ("v2.0.60", "v2.1.197")
-        for item in ClaudeSource(DATA / version / ".claude").sessions(None)
-        if isinstance(item, Session)
-    ]
-    found = mined(*both)
+    found = mined(*genuine("v2.0.60"), *genuine("v2.1.197"))
 
     assert [need.text for need in recurring(found.needs, found.tasks, min_sessions=2)] == [
         "Use min/max like the rest of our code",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -219,7 +220,7 @@ def test_a_later_night_adds_to_the_open_proposal(repo: Repository, home: Path, i
 
 
 def test_a_dry_run_writes_nothing(repo: Repository, home: Path, invoke: Run) -> None:
-    """No ref, no report, no bank; the answer is the same as a run's."""
+    """No ref, no report, no bank, only what spares the next one work; the answer is the same as a run's."""
     sessions(home, repo, PNPM)
     before = snapshot(repo)
 
@@ -232,7 +233,7 @@ def test_a_dry_run_writes_nothing(repo: Repository, home: Path, invoke: Run) -> 
     assert after.pop("names") == sorted([*_lines(before.pop("names")), "skillopt"])
     assert after == before
     private = repo.path / ".git" / "skillopt"
-    assert sorted(path.name for path in private.iterdir()) == ["cache", "key"]
+    assert sorted(path.name for path in private.iterdir()) == ["cache", "index", "key"]
 
 
 def test_sessions_are_only_read(repo: Repository, home: Path, invoke: Run) -> None:
@@ -568,3 +569,35 @@ def test_a_damaged_private_file_is_kept_aside(repo: Repository, home: Path, invo
     assert any("bank.json was damaged" in note for note in found["notes"])
     assert [path.read_text() for path in bank.parent.glob("bank.json.damaged-*")] == ['{"v": 1, "tas']
     assert {task["id"]: task["split"] for task in json.loads(bank.read_text())["tasks"]} == before
+
+
+def test_a_word_that_is_denied_later_goes_from_what_is_known(
+    repo: Repository, home: Path, invoke: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bank, the remembered answers and the index knew it; no later night shows it, or fails for it."""
+    sessions(home, repo, [[ask.replace("the", "Globex's"), *more] for ask, *more in PNPM])
+    invoke("dry-run")
+    assert "Globex" in repr(invoke("harvest"))
+    monkeypatch.setenv("SKILLOPT_HARVEST_DENY_WORDS", "globex")
+
+    ran = invoke("run")
+
+    assert ran["reason"] == "improved"
+    assert "Globex" not in repr(invoke("harvest"))
+    assert "Globex" not in (repo.path / ".git/skillopt/bank.json").read_text(encoding="utf-8")
+    assert "Globex" not in repo.git("log", "-p", str(ran["branch"]))
+
+
+def test_an_agent_that_is_not_there_is_missed_only_if_somebody_asked_for_it(
+    repo: Repository, home: Path, invoke: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`auto` reads what there is; a name or a home that was given is told when it is missing."""
+    sessions(home, repo, PNPM)
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "no-codex"))
+
+    assert not any("no folder" in note for note in invoke("dry-run")["notes"])
+    for asked in (["--codex-home", str(tmp_path / "no-codex")], ["--source", "claude,codex"]):
+        assert f"there is no folder {tmp_path}/no-codex/sessions" in invoke("dry-run", *asked)["notes"]
+    shutil.rmtree(home)
+    nothing = {f"there is no folder {folder}" for folder in (home / "projects", tmp_path / "no-codex/sessions")}
+    assert nothing <= set(invoke("dry-run")["notes"])

@@ -11,6 +11,7 @@ import pytest
 
 from skillopt_git.bank import Bank
 from skillopt_git.errors import Busy, ConfigError
+from skillopt_git.harvest import Window
 from skillopt_git.private import KEY_BYTES, Checkpoint, Private, write
 
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
@@ -49,14 +50,15 @@ def test_a_key_that_was_cut_off_is_not_used(private: Private) -> None:
 
 
 def test_a_checkpoint_comes_back_as_it_was_saved(private: Private) -> None:
-    """One instant for each source and home; work trees are only ever added."""
-    assert private.checkpoint().since("claude", "/home/alice") is None
-    first = private.checkpoint().moved({("claude", "/home/alice"): NOON}, ["/work/one"])
-    private.save("checkpoint.json", first.moved({("claude", "/home/bob"): NOON}, ["/work/two"]))
+    """One window for each source and home; work trees are only ever added."""
+    alice, bob = ("claude", "/home/alice"), ("claude", "/home/bob")
+    assert private.checkpoint().window(alice) == Window()
+    first = private.checkpoint().moved({alice: Window(NOON, {"s1": NOON})}, ["/work/one"])
+    private.save("checkpoint.json", first.moved({bob: Window(NOON)}, ["/work/two"]))
 
     found = private.checkpoint()
 
-    assert found.since("claude", "/home/alice") == NOON == found.since("claude", "/home/bob")
+    assert (found.window(alice), found.window(bob)) == (Window(NOON, {"s1": NOON}), Window(NOON))
     assert found.worktrees == ("/work/one", "/work/two")
 
 
@@ -136,7 +138,7 @@ def test_a_checkpoint_does_not_forget_other_homes() -> None:
     """Moving one leaves the others, and the value it was made from."""
     before = Checkpoint(read={"claude": {"/a": NOON}})
 
-    after = before.moved({("claude", "/b"): NOON})
+    after = before.moved({("claude", "/b"): Window(NOON)})
 
     assert after.read == {"claude": {"/a": NOON, "/b": NOON}}
     assert before.read == {"claude": {"/a": NOON}}

@@ -12,6 +12,8 @@ from skillopt_git import wiring
 from skillopt_git.config import Config, Documents, Harvest, Replay
 from skillopt_git.errors import ConfigError, SafetyError, UsageError
 from skillopt_git.gitrepo import GitRepo
+from skillopt_git.private import Private
+from skillopt_git.redact import without_hex
 from skillopt_git.targets import default_base
 from tests.helpers import Repository
 
@@ -28,6 +30,19 @@ def teachable(repo: Repository, **documents: Any) -> wiring.Taught:
 def paths(taught: wiring.Taught) -> tuple[str | None, str | None]:
     both = taught.teachable.skill, taught.teachable.memory
     return tuple(item.path if item else None for item in both)  # type: ignore[return-value]
+
+
+# --- secrets -----------------------------------------------------------------------------------------------------
+
+
+def test_one_scanner_stands_at_every_door(repo: Repository) -> None:
+    """What the settings deny is redacted on the way in and refused on the way out."""
+    opened = GitRepo.open(repo.path)
+    config = Config(harvest=Harvest(deny_words=("Globex",)))
+    redact = wiring.redactor(config, Private(opened.private_dir()))
+
+    assert redact.scanner == wiring.ledger(config, opened).scanner == wiring.scanner(config)
+    assert without_hex(redact("for GLOBEX")) == without_hex(redact.text("for GLOBEX")) == "for [REDACTED:deny-word]"
 
 
 # --- documents ---------------------------------------------------------------------------------------------------
@@ -138,10 +153,12 @@ def test_a_scope_is_the_repository_everything_or_folders(repo: Repository, isola
 
 def test_names_are_looked_up_and_nothing_falls_back(repo: Repository) -> None:
     """An unknown one lists the known ones; a near one is suggested; none at all says what to do."""
-    assert [source.name for source in wiring.sources(Config(), {"HOME": "/nowhere"})] == ["claude"]
+    assert [source.name for source in wiring.sources(Config(), {"HOME": "/nowhere"})] == ["claude", "codex"]
+    several = Config(harvest=Harvest(source="jsonl, auto,claude"))
+    assert [source.name for source in wiring.sources(several, {"HOME": "/nowhere"})] == ["jsonl", "claude", "codex"]
     with pytest.raises(ConfigError, match="source 'kodex' is unknown") as caught:
         wiring.sources(Config(harvest=Harvest(source="kodex")), {})
-    assert caught.value.hint == "known: claude"
+    assert caught.value.hint == "did you mean 'codex'? known: claude, codex, copilot-cli, jsonl"
     with pytest.raises(ConfigError) as caught:
         wiring.chosen_model(Config(replay=Replay(backend="mok")))
     assert caught.value.hint == "did you mean 'mock'? known: mock"

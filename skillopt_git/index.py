@@ -1,0 +1,45 @@
+"""The index of harvests: what was found in each transcript, so that the next night opens only what changed.
+
+A memory only: it holds what is redacted, and one that is damaged, or from other settings, is as good as none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillopt_git.lines import pack, unpack
+from skillopt_git.private import write
+from skillopt_git.transcripts import Entry, Home
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """`made_by`: what the entries depend on besides the transcripts."""
+
+    made_by: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """One file a home. `made_by` names this version and whatever settings shape what is kept."""
+
+    folder: Path
+    made_by: str
+
+    def recall(self, home: Home) -> Mapping[str, Entry]:
+        try:
+            kept = unpack(self._path(home).read_bytes(), _Kept)
+        except (OSError, ValueError):
+            return {}
+        return {entry.files[0].path: entry for entry in kept.entries} if kept.made_by == self.made_by else {}
+
+    def keep(self, home: Home, entries: Mapping[str, Entry]) -> None:
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        write(self._path(home), pack(_Kept(self.made_by, tuple(entries.values()))))
+
+    def _path(self, home: Home) -> Path:
+        return self.folder / f"{hashlib.sha256(chr(0).join(home).encode()).hexdigest()[:16]}.json"

@@ -1,0 +1,67 @@
+"""What is known of transcripts before, and instead of, reading them: their files, and sessions without their words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from skillopt_git.model import Session, Skipped
+
+Home: TypeAlias = tuple[str, str]  # a source's name and home
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """A file as it stood when it was found. One that is equal later has not changed since."""
+
+    path: str
+    size: int  # bytes
+    mtime_ns: int
+    device: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The files that hold one or more conversations, in reading order; found, and not yet opened."""
+
+    files: tuple[FileState, ...]
+
+    @property
+    def path(self) -> str:
+        return self.files[0].path
+
+    @property
+    def changed_ns(self) -> int:
+        """When the youngest of its files was last written, in nanoseconds since 1970."""
+        return max(file.mtime_ns for file in self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """A session without its words: enough to tell whether it counts.
+
+    `typed`: whether a person said anything in it. `turns` is a digest of its turns' ids: equal for copies.
+    """
+
+    id: str
+    path: str
+    cwd: str | None
+    original_cwd: str | None
+    started: datetime | None
+    ended: datetime | None
+    headless: bool
+    replay: bool
+    typed: bool
+    turns: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What was found in a transcript while its files were `files`; `sessions` are kept whole, and redacted."""
+
+    files: tuple[FileState, ...]
+    headings: tuple[Heading, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    sessions: tuple[Session, ...] = ()

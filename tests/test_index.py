@@ -1,0 +1,67 @@
+"""The index: a memory of harvests that may be lost or damaged at any time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt_git.index import Index
+from skillopt_git.model import Skipped
+from skillopt_git.transcripts import Entry, FileState
+from tests.found import HOUR, NOW, Memory, gather, session
+
+HOME = ("claude", "/home/alice/.claude")
+
+
+def entries() -> dict[str, Entry]:
+    memory = Memory()
+    gather(session("a", "Grüße ✅", started=NOW - HOUR, final="done", tools=("Bash",)), session("b"), index=memory)
+    return {
+        **memory.entries[HOME],
+        "/c": Entry(files=(FileState("/c", 1, 2, 3, 4),), skipped=(Skipped("/c", "not JSON", 3),)),
+    }
+
+
+def test_what_was_kept_is_recalled(tmp_path: Path) -> None:
+    """Whole and equal; other homes and other makers know nothing of it; only the owner may read it."""
+    index, kept = Index(tmp_path / "index", "v1"), entries()
+    index.keep(HOME, kept)
+
+    assert index.recall(HOME) == kept
+    assert index.recall(("codex", HOME[1])) == {}
+    assert Index(tmp_path / "index", "v2").recall(HOME) == {}
+    assert [path.stat().st_mode & 0o077 for path in (tmp_path / "index").rglob("*")] == [0]
+    assert (tmp_path / "index").stat().st_mode & 0o077 == 0
+
+
+def test_no_index_is_an_empty_one(tmp_path: Path) -> None:
+    """The first harvest has none."""
+    assert Index(tmp_path / "index", "v1").recall(HOME) == {}
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"[1]", b'{"made_by":"v1","entries":[{}]}', b"\xff", b"null"])
+def test_a_damaged_index_is_none(tmp_path: Path, damage: bytes) -> None:
+    """It is made anew, and nothing is said, for nothing is lost."""
+    index = Index(tmp_path, "v1")
+    index.keep(HOME, entries())
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(damage)
+
+    assert index.recall(HOME) == {}
+    index.keep(HOME, entries())
+    assert index.recall(HOME) == entries()
+
+
+@given(st.data())
+def test_half_an_index_is_none(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Wherever it is cut off."""
+    index = Index(tmp_path_factory.mktemp("index"), "v1")
+    index.keep(HOME, entries())
+    (file,) = index.folder.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
+
+    assert index.recall(HOME) == {}
