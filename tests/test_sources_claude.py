@@ -5,21 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from skillopt_git.config import Config, Harvest
 from skillopt_git.errors import ConfigError
 from skillopt_git.model import Session, Skipped
-from skillopt_git.sources.claude import ClaudeSource, claude_home, make
-from skillopt_git.sources.claude_records import objects, record
+from skillopt_git.sources.claude import ClaudeSource, make
+from skillopt_git.sources.claude_lines import Line, Outcome, facts, outcome, parsed
+from skillopt_git.sources.claude_records import done
+from skillopt_git.sources.claude_records import said as words_of
+from skillopt_git.transcripts import FileState
+from skillopt_git.transcripts import Transcript as Found
 
 DATA = Path(__file__).parent / "data" / "transcripts"
 MANIFEST = json.loads((DATA / "manifest.json").read_text(encoding="utf-8"))["files"]
@@ -28,6 +36,8 @@ TRANSCRIPTS = {
     for item in MANIFEST
     if (item.get("expected") or {}).get("format") == "claude-code" and not item["expected"]["sidechain_file"]
 }
+DAMAGED = Path(__file__).parent / "data" / "damaged" / "claude"
+DAMAGE = json.loads((DAMAGED / "manifest.json").read_text(encoding="utf-8"))
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
 
@@ -35,10 +45,17 @@ def home_of(file: str) -> Path:
     return DATA / file.split("/projects/")[0]
 
 
+def found_in(home: Path) -> Iterator[Session | Skipped]:
+    """What a home holds: each transcript read as soon as it is found."""
+    source = ClaudeSource(home)
+    for found in source.transcripts():
+        yield from [found] if isinstance(found, Skipped) else source.read(found)
+
+
 @cache
 def corpus() -> tuple[Session | Skipped, ...]:
     homes = sorted({home_of(file) for file in TRANSCRIPTS})
-    return tuple(item for home in homes for item in ClaudeSource(home).sessions(None))
+    return tuple(item for home in homes for item in found_in(home))
 
 
 def genuine(session: str) -> Session:
@@ -101,7 +118,7 @@ def test_reading_changes_nothing() -> None:
 
     before = state()
     for home in {home_of(file) for file in TRANSCRIPTS}:
-        list(ClaudeSource(home).sessions(None))
+        list(found_in(home))
 
     assert state() == before
 
@@ -206,8 +223,8 @@ def transcript(tmp_path: Path) -> Transcript:
     return Transcript(tmp_path / "claude")
 
 
-def read(home: Path, since: datetime | None = None) -> tuple[list[Session], list[tuple[str, str, int]]]:
-    found = list(ClaudeSource(home).sessions(since))
+def read(home: Path) -> tuple[list[Session], list[tuple[str, str, int]]]:
+    found = list(found_in(home))
     skipped = [(Path(item.path).name, item.reason, item.count) for item in found if isinstance(item, Skipped)]
     return [item for item in found if isinstance(item, Session)], skipped
 
@@ -249,11 +266,240 @@ def test_a_bad_piece_costs_only_itself(transcript: Transcript) -> None:
     ]
 
 
+@pytest.mark.parametrize("file", DAMAGE)
+def test_a_damaged_file_gives_what_is_whole_in_it(file: str, tmp_path: Path) -> None:
+    """Of each damaged file, all that was said around the damage is read, and the damage is told with its reason."""
+    folder = tmp_path / "projects" / "-home-alice-acme-api"
+    folder.mkdir(parents=True)
+    shutil.copy(DAMAGED / file, folder)
+    sessions, skipped = read(tmp_path)
+    told = {reason: count for _, reason, count in skipped}
+
+    if DAMAGE[file]["prompts"] is None:
+        assert (sessions, told) == ([], DAMAGE[file]["skipped"])
+        return
+    (session,) = sessions
+    assert {
+        "prompts": [turn.text for turn in session.prompts],
+        "final": session.final,
+        "files": list(session.files),
+        "skipped": told,
+    } == DAMAGE[file]
+
+
+def test_every_damaged_file_is_listed() -> None:
+    """A file that the manifest leaves out would be tested by nobody."""
+    assert {path.name for path in DAMAGED.glob("*.jsonl")} == set(DAMAGE)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_damage_to_a_genuine_file_stops_nothing(tmp_path: Path, data: st.DataObject) -> None:
+    """Bytes cut out of, or written into, a genuine file cost what they hit; nothing is raised, and all is told."""
+    (source,) = DATA.glob("claude/*/.claude/projects/*/a90152b9*.jsonl")
+    genuine_bytes = source.read_bytes()
+    start = data.draw(st.integers(0, len(genuine_bytes)))
+    end = data.draw(st.integers(start, min(start + 3000, len(genuine_bytes))))
+    path = tmp_path / "projects" / "x" / "s.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(genuine_bytes[:start] + data.draw(st.binary(max_size=20)) + genuine_bytes[end:])
+
+    found = list(found_in(tmp_path))
+
+    assert found
+    assert all(turn.text.encode() for item in found if isinstance(item, Session) for turn in item.turns)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.randoms(use_true_random=False))
+def test_no_order_of_lines_changes_a_genuine_session(tmp_path: Path, random: Random) -> None:
+    """A session's lines in any order are the same conversation, with the same tools used on the same files."""
+    (source,) = DATA.glob("claude/*/.claude/projects/*/a90152b9*.jsonl")
+    lines = source.read_bytes().splitlines(keepends=True)
+    random.shuffle(lines)
+    path = tmp_path / "projects" / "x" / source.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(lines))
+
+    (session,) = (item for item in found_in(tmp_path) if isinstance(item, Session))
+
+    assert replace(session, path="") == replace(genuine("a90152b9"), path="")
+
+
+def test_a_line_of_ten_megabytes_is_read_and_a_longer_one_is_passed_by(transcript: Transcript) -> None:
+    """A prompt with a whole log pasted into it counts; what is too long to be a line is told."""
+    transcript.prompt("x" * 10_000_000)
+    transcript.prompt("y" * 20_000_000)
+    transcript.answer("long", parentUuid="u0")
+    transcript.write()
+
+    (session,), skipped = read(transcript.path.parents[2])
+
+    assert [len(turn.text) for turn in session.turns] == [10_000_000, 4]
+    assert skipped == [("s1.jsonl", "a line too long", 1)]
+
+
+# --- tools' results at a glance ----------------------------------------------------------------------------------
+
+
+def compact(line: Mapping[str, Any]) -> bytes:
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def result_line(
+    content: Any, *, error: bool | None = False, first: str = "tool_use_id", **fields: Any
+) -> dict[str, Any]:
+    """A tool's result as versions of today write it."""
+    kind = {"type": "tool_result"}
+    head = {"tool_use_id": "toolu_1", **kind} if first == "tool_use_id" else kind
+    end = {} if error is None else {"is_error": error}
+    block = {**head, "content": content, **end, "tool_use_id": "toolu_1"}
+    return {
+        "parentUuid": f"{7:036}",
+        "isSidechain": False,
+        "promptId": "p",
+        "type": "user",
+        "message": {"role": "user", "content": [block]},
+        "uuid": "u8",
+        "timestamp": "2026-11-29T12:00:00.000Z",
+        "toolUseResult": {"stdout": content},
+        "sourceToolAssistantUUID": f"{7:036}",
+        "userType": "external",
+        "cwd": "/home/alice/acme-api",
+        **fields,
+    }
+
+
+def in_full(line: bytes) -> Outcome:
+    """The same from the decoded line."""
+    (record,) = parsed(line, Counter())
+    assert record.parent_uuid
+    return Outcome(record.parent_uuid, record.uuid, record.timestamp, "".join(done(record)))
+
+
+def test_a_glance_tells_of_genuine_results_what_reading_tells() -> None:
+    """Most results in genuine files of today are known at a glance, and rightly."""
+    files = DATA.glob("claude/v2.1*/.claude/projects/*/*.jsonl")
+    lines = [line + b"\n" for path in files for line in path.read_bytes().split(b"\n") if line]
+    glances = [(line, found) for line in lines if (found := outcome(line, facts(line)))]
+
+    assert len(glances) > len(lines) / 10
+    assert [found for _, found in glances] == [in_full(line) for line, _ in glances]
+    assert len([line for line in lines if b'"sourceToolAssistantUUID"' in line]) - len(glances) < len(glances) / 10
+
+
+TRICKY = st.sampled_from(
+    ['"', "\\", '}]},"uuid":"', ',"is_error":true', '"type":"tool_result"', '{"parentUuid":', "\u2028"]
+)
+OUTPUT = st.lists(TRICKY | st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=6).map("".join)
+
+
+@given(
+    OUTPUT | st.lists(st.fixed_dictionaries({"type": st.just("text"), "text": OUTPUT}), max_size=2),
+    st.sampled_from([None, True, False]),
+    st.sampled_from(["tool_use_id", "type"]),
+)
+def test_no_output_of_a_tool_deceives_a_glance(content: Any, error: bool | None, first: str) -> None:
+    """Whatever a tool put out, a glance tells what reading the line tells."""
+    line = compact(result_line(content, error=error, first=first))
+
+    assert outcome(line, facts(line)) == in_full(line)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"sourceToolAssistantUUID": f"{9:036}"},
+        {"isSidechain": True},
+        {"isMeta": True, "uuid": None},
+        {"parentUuid": None},
+        {"toolUseResult": None, "uuid": "with \\ in it"},
+        {"message": {"role": "user", "content": [{"type": "text", "text": "typed"}]}},
+        {
+            "message": {
+                "role": "user",
+                "content": [
+                    {"tool_use_id": "toolu_1", "type": "tool_result", "content": "a", "is_error": True},
+                    {"tool_use_id": "toolu_2", "type": "tool_result", "content": "b"},
+                ],
+            }
+        },
+        {
+            "message": {
+                "role": "user",
+                "content": [{"tool_use_id": "t", "type": "tool_result", "content": "a", "is_error": True, "new": {}}],
+            }
+        },
+    ],
+)
+def test_a_result_in_another_form_is_read_in_full(changed: dict[str, Any]) -> None:
+    """A line that is not just one result of the parent's call is not judged at a glance."""
+    line = compact({**result_line("a"), **changed})
+
+    assert outcome(line, facts(line)) is None
+
+
+def test_a_glance_is_not_deceived_by_a_line_that_was_written_over() -> None:
+    """Wherever a result broke off, with the next written over it, the beginning of one is not taken for the other's."""
+    one = compact(result_line("one" * 20))
+    two = compact(result_line("two" * 20, parentUuid=f"{8:036}", sourceToolAssistantUUID=f"{8:036}", uuid="u9"))
+
+    for cut in range(1, len(one)):
+        assert outcome(one[:cut] + two, facts(two)) is None
+
+
+def test_a_result_that_is_not_in_utf_8_is_not_judged_at_a_glance() -> None:
+    """Ids are text."""
+    line = compact(result_line("a", uuid="u\u00e9")).replace("\u00e9".encode(), b"\xe9")
+
+    assert outcome(line, facts(line)) is None
+
+
+def test_blanks_between_words_of_the_format_change_nothing(tmp_path: Path) -> None:
+    """Genuine sessions written out in another JSON style, which no glance knows, are the same sessions."""
+    rewritten = in_another_home(tmp_path, lambda line: json.dumps(line).encode() + b"\n")
+
+    assert rewritten == by_path(corpus())
+
+
+def test_the_size_of_outputs_changes_nothing(tmp_path: Path) -> None:
+    """Genuine sessions whose tools put out much more, so that a glance has to do, are the same sessions."""
+
+    def swollen(line: dict[str, Any]) -> bytes:
+        content = line["message"]["content"] if line["type"] == "user" else None
+        for block in content if isinstance(content, list) else []:
+            if isinstance(block.get("content"), str):
+                block["content"] += '\n "}]},' * 1000
+        return compact(line)
+
+    assert in_another_home(tmp_path, swollen) == by_path(corpus())
+
+
+def in_another_home(home: Path, form: Callable[[dict[str, Any]], bytes]) -> dict[str, Session]:
+    """The genuine sessions when each of their lines is written in that form."""
+    for file in TRANSCRIPTS:
+        path = home / "projects" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = (DATA / file).read_bytes().split(b"\n")
+        path.write_bytes(b"".join(form(json.loads(line)) for line in lines if line))
+    return by_path(found_in(home))
+
+
+def by_path(found: Iterable[Session | Skipped]) -> dict[str, Session]:
+    """Sessions by what is the same of their path in any home."""
+    sessions = [item for item in found if isinstance(item, Session)]
+    return {"/".join(Path(item.path).parts[-2:]): replace(item, path="") for item in sessions}
+
+
+# --- any piece ---------------------------------------------------------------------------------------------------
+
+
 @given(st.binary(max_size=200))
 def test_any_line_is_read_or_told(line: bytes) -> None:
-    """Whatever bytes a line holds, each of its pieces is an object that becomes a record, or a reason."""
-    for piece in objects(line):
-        assert piece if isinstance(piece, str) else record(piece)
+    """Whatever bytes a line holds, there is an object on it, or a reason why not, or nothing but blanks."""
+    bad: Counter[str] = Counter()
+
+    assert list(parsed(line, bad)) or bad or not line.strip()
 
 
 LOOSE = st.recursive(
@@ -267,10 +513,11 @@ KEYS = ["type", "uuid", "parentUuid", "message", "attachment", "timestamp", "ori
 @given(st.dictionaries(st.sampled_from(KEYS), LOOSE), st.sampled_from(["user", "assistant", "attachment", "system"]))
 def test_any_object_is_a_record_whose_text_can_be_written(line: dict[str, Any], type_: str) -> None:
     """Fields of any shape are read as nothing, and what is read is valid UTF-8."""
-    found = record({**line, "type": type_})
+    (found,) = parsed(json.dumps({**line, "type": type_}).encode(), Counter())
+    said_there = words_of("u1", found)
 
-    assert found.text.encode() is not None
-    assert found.kind is None or found.text
+    assert isinstance(found, Line)
+    assert said_there is None or said_there.text.encode()
 
 
 def test_unwritable_characters_are_replaced(transcript: Transcript) -> None:
@@ -521,6 +768,15 @@ def test_times_are_instants_in_utc(transcript: Transcript) -> None:
     assert session.started.tzinfo == UTC
 
 
+def test_a_time_that_is_none_does_not_hide_the_others(transcript: Transcript) -> None:
+    """What only looks like a time is passed over; the first and the last of the others count."""
+    transcript.prompt("hi", timestamp="2026-11-29T12:00:00.000Z")
+    transcript.answer("ho", timestamp="2026-99-29T12:00:00.000Z")
+    session = session_of(transcript)
+
+    assert (session.started, session.ended) == (NOON, NOON)
+
+
 def test_a_sub_agent_inside_a_main_file_is_not_read(transcript: Transcript) -> None:
     """Side records of older versions drop out; a file of nothing else is a sub-agent's."""
     transcript.prompt("main")
@@ -609,45 +865,77 @@ def test_a_file_where_the_folder_should_be_is_unreadable(tmp_path: Path) -> None
 
 
 def test_a_file_that_vanishes_meanwhile_is_skipped(transcript: Transcript) -> None:
-    """A transcript deleted after it was listed does not stop the walk."""
+    """A transcript deleted after it was found costs only itself."""
+    transcript.prompt("gone")
+    path = transcript.write()
+    source = ClaudeSource(path.parents[2])
+    (found,) = source.transcripts()
+    path.unlink()
+
+    assert isinstance(found, Found)
+    assert list(source.read(found)) == [Skipped(str(path), "no such file")]
+
+
+def test_a_file_that_is_replaced_meanwhile_is_skipped(transcript: Transcript) -> None:
+    """What stands in a transcript's place when it is read is not what was found."""
     transcript.prompt("here")
-    transcript.write()
-    second = Transcript(transcript.path.parents[2], "s2")
-    second.prompt("gone")
-    second.write()
-    found = ClaudeSource(transcript.path.parents[2]).sessions(None)
-
-    assert isinstance(next(found), Session)
-    second.path.unlink()
-    assert [item.reason for item in found if isinstance(item, Skipped)] == ["no such file"]
-
-
-@pytest.mark.parametrize(
-    ("changed", "said_at", "kept"),
-    [(1, -1, True), (-1, 1, True), (-1, 0, True), (0, -1, True), (-1, -1, False)],
-)
-def test_a_session_is_too_old_only_by_both_clocks(
-    transcript: Transcript, changed: int, said_at: int, kept: bool
-) -> None:
-    """A copied file is newer and a restored one older than what it holds; either time keeps the session."""
-    transcript.prompt("hi", timestamp=(NOON + timedelta(hours=said_at)).isoformat())
     path = transcript.write()
-    stamp = (NOON + timedelta(hours=changed)).timestamp()
-    os.utime(path, (stamp, stamp))
+    source = ClaudeSource(path.parents[2])
+    (found,) = source.transcripts()
+    (path.parent / "new").write_bytes(path.read_bytes())
+    (path.parent / "new").replace(path)
 
-    sessions, skipped = read(path.parents[2], NOON)
-
-    assert [session.id for session in sessions] == (["s1"] if kept else [])
-    assert skipped == ([] if kept else [("s1.jsonl", "before the window", 1)])
+    assert isinstance(found, Found)
+    assert list(source.read(found)) == [Skipped(str(path), "replaced while it was read")]
 
 
-def test_a_session_without_times_is_kept(transcript: Transcript) -> None:
-    """Where nothing tells when it happened, a session is not taken for old."""
-    transcript.prompt("hi", timestamp=None)
+def test_a_file_that_grows_meanwhile_is_read(transcript: Transcript) -> None:
+    """What was appended between finding and reading, to its last whole line, is part of the session."""
+    transcript.prompt("here")
     path = transcript.write()
-    os.utime(path, (0, 0))
+    source = ClaudeSource(path.parents[2])
+    (found,) = source.transcripts()
+    transcript.answer("there")
+    transcript.prompt("cut off")
+    path.write_bytes(b"".join(transcript.lines)[:-40])
 
-    assert [session.id for session in read(path.parents[2], NOON)[0]] == ["s1"]
+    assert isinstance(found, Found)
+    skipped, session = source.read(found)
+    assert skipped == Skipped(str(path), "cut off")
+    assert isinstance(session, Session)
+    assert [turn.text for turn in session.turns] == ["here", "there"]
+
+
+def test_a_file_that_cannot_be_opened_is_unreadable(tmp_path: Path) -> None:
+    """Any other failure of the system costs that transcript."""
+    (tmp_path / "file").write_text("")
+    path = str(tmp_path / "file" / "below.jsonl")
+
+    found = list(ClaudeSource(tmp_path).read(Found((FileState(path, 0, 0, 0, 0),))))
+
+    assert found == [Skipped(path, "unreadable")]
+
+
+def test_finding_opens_nothing(transcript: Transcript) -> None:
+    """Transcripts are found, in the order of their names, without reading them; a sub-agent's is none."""
+    folder = transcript.path.parent
+    for name in ("b.jsonl", "a.jsonl", "agent-1.jsonl", "notes.md"):
+        (folder / name).write_text("not read")
+    (folder / "a" / "subagents").mkdir(parents=True)
+    (folder / "a" / "subagents" / "c.jsonl").write_text("not read")
+
+    found = list(ClaudeSource(folder.parents[1]).transcripts())
+
+    assert [(Path(item.path).name, getattr(item, "reason", "")) for item in found] == [
+        ("a.jsonl", ""),
+        ("agent-1.jsonl", "sub-agent"),
+        ("b.jsonl", ""),
+        ("c.jsonl", "sub-agent"),
+    ]
+
+
+def home_from(flag: str, environ: Mapping[str, str]) -> Path:
+    return make(Config(harvest=Harvest(claude_home=flag)), environ).root
 
 
 def test_the_home_is_found_by_flag_then_variable_then_default(tmp_path: Path) -> None:
@@ -656,23 +944,23 @@ def test_the_home_is_found_by_flag_then_variable_then_default(tmp_path: Path) ->
     (tmp_path / "claude").mkdir()
     environ = {"HOME": str(tmp_path / "alice"), "CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
 
-    assert claude_home("~/other", environ) == tmp_path / "alice" / "other"
-    assert claude_home("", environ) == tmp_path / "claude"
-    assert claude_home("", {"HOME": "/home/alice"}) == Path("/home/alice/.claude")
-    assert claude_home("", {}) == Path("~/.claude").expanduser()
+    assert home_from("~/other", environ) == tmp_path / "alice" / "other"
+    assert home_from("", environ) == tmp_path / "claude"
+    assert home_from("", {"HOME": "/home/alice"}) == Path("/home/alice/.claude")
+    assert home_from("", {}) == Path("~/.claude").expanduser()
 
 
 @pytest.mark.parametrize("flag", ["nul\0", "~nobody-of-this-name/x"])
 def test_a_home_that_cannot_be_is_refused(flag: str) -> None:
     """The home of a user there is not, or a name that no folder can have."""
     with pytest.raises(ConfigError):
-        claude_home(flag, {})
+        home_from(flag, {})
 
 
 def test_a_home_that_is_not_there_is_said_with_its_path(tmp_path: Path) -> None:
     """It is no error, a first run comes before the first session; but a slip in the name can be seen."""
-    home = claude_home(str(tmp_path / "gone"), {"CLAUDE_CONFIG_DIR": "elsewhere"})
-    (found,) = ClaudeSource(home).sessions(None)
+    home = home_from(str(tmp_path / "gone"), {"CLAUDE_CONFIG_DIR": "elsewhere"})
+    (found,) = found_in(home)
     assert isinstance(found, Skipped)
     assert (found.path, found.reason) == (str(tmp_path / "gone" / "projects"), "no such folder")
 

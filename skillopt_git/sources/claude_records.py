@@ -1,26 +1,22 @@
-"""One line of a Claude Code transcript: what it says, and whether a person typed it.
+"""What a line of a Claude Code transcript says, and whether a person typed it; and what the agent did in it.
 
-A line is one JSON object; an object with a `uuid` is a node of a tree. Lines that a person typed are told by their
-structure (`promptSource`, `origin`, the envelope of a command), not by how they sound: a prompt may itself begin with
-`<div>` or quote a command's tags. Only where a line does not name the source of its prompt, the words that the harness
-begins with tell it. Tool arguments, tool outputs, reasoning and injected context are dropped here.
+Lines that a person typed are told by their structure (`promptSource`, `origin`, the envelope of a command), not by how
+they sound: a prompt may itself begin with `<div>` or quote a command's tags. Only where a line does not name the source
+of its prompt, the words that the harness begins with tell it. Tool arguments, tool outputs, reasoning and injected
+context are dropped here.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from skillopt_git.model import Json
+from skillopt_git import lines
+from skillopt_git.lines import Shape
+from skillopt_git.sources.claude_lines import Attachment, Block, Line, Origin
 
-Line: TypeAlias = Mapping[str, Json]
 Kind: TypeAlias = Literal["prompt", "command", "shell", "answer"]
-
-UNKNOWN = ""  # a parent that is not named, unlike None: the start of a conversation
 
 _EDITORS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 _TYPED = frozenset({"typed", "queued", "sdk"})  # `system` marks notices and wake-ups
@@ -42,142 +38,80 @@ _SHELL = re.compile(r"\s*<bash-input>(.*)</bash-input>\s*\Z", re.DOTALL)
 _INJECTED = re.compile(
     r"(?:\s*<(ide_opened_file|ide_selection|ide_diagnostics|system-reminder)>.*?</\1>\s*)+", re.DOTALL
 )
-_UNSAFE = re.compile("[\0\ud800-\udfff]")
-_NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.:-]")
-_NAME_LIMIT = 80
-_BLANK = re.compile("[\\s\0]*")
-_DECODER = json.JSONDecoder()
+_NAMES_KEPT = 256
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """A use of a tool: its name, and the file or the skill it was about."""
+class Said(Shape, frozen=True):
+    """Words of the user or of the agent. `source` is who typed a prompt, and empty where the line does not tell it."""
 
-    id: str
-    name: str
-    file: str
-    skill: str
+    uuid: str
+    kind: Kind
+    text: str
+    timestamp: str
+    type: str
+    source: str
+    version: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """What is kept of one line.
+class Deed(Shape, frozen=True):
+    """What the agent did: the tool it used, and the file or the skill that was about.
 
-    `kind` is None where nobody said anything. `prompt_source` is empty where the line does not tell it; `skill_body`
-    tells that it carries a skill's text; `done` are the tool uses that it reports as successful.
+    `call` is named only with a file, by the result that tells of its success. `commanded`: a skill was given to the
+    agent that the command above names.
     """
 
-    type: str
-    uuid: str
-    parent: str | None
-    session: str
-    cwd: str
-    original_cwd: str
-    branch: str
-    version: str
-    entrypoint: str
-    time: datetime | None
-    sidechain: bool
-    kind: Kind | None
-    text: str
-    prompt_source: str
-    skill_body: bool
-    skill: str
-    calls: tuple[Call, ...]
-    done: tuple[str, ...]
-
-
-def objects(line: bytes) -> Iterator[Line | str]:
-    """The JSON objects on a line; a piece that is none is a string that says why."""
-    try:
-        text = line.decode().strip("\ufeff\0 \t\r\n")
-    except UnicodeDecodeError:
-        yield "not UTF-8"
-        return
-    if not text and line.strip():
-        yield "no text"
-    at = 0
-    while at < len(text):
-        try:
-            value, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            yield "not JSON"
-            return
-        yield value if isinstance(value, dict) else "not an object"
-        at = end + len(_BLANK.match(text, end)[0])  # type: ignore[index]  # it matches everywhere, if only nothing
-
-
-def record(line: Line) -> Record:
-    kind, text = _said(line)
-    message = _table(line, "message")
-    parent = line.get("parentUuid", UNKNOWN)
-    if parent is None and _string(line, "subtype").endswith("compact_boundary"):
-        parent = _string(line, "logicalParentUuid")
-    return Record(
-        type=_string(line, "type"),
-        uuid=_string(line, "uuid") or _string(_table(line, "attachment"), "source_uuid"),
-        parent=parent if parent is None or isinstance(parent, str) else UNKNOWN,
-        session=_string(line, "sessionId"),
-        cwd=_string(line, "cwd"),
-        original_cwd=_string(_table(line, "worktreeSession"), "originalCwd"),
-        branch=_string(line, "gitBranch"),
-        version=_string(line, "version"),
-        entrypoint=_string(line, "entrypoint"),
-        time=_time(line),
-        sidechain=_flag(line, "isSidechain"),
-        kind=kind if text else None,
-        text=text,
-        prompt_source="queued" if _string(line, "type") == "attachment" else _string(line, "promptSource"),
-        skill_body=_flag(line, "isMeta") and _text(message).startswith("Base directory for this skill:"),
-        skill=_name(_string(line, "attributionSkill")),
-        calls=tuple(_calls(message)),
-        done=tuple(_done(message)),
-    )
+    tool: str = ""
+    call: str = ""
+    file: str = ""
+    skill: str = ""
+    commanded: bool = False
 
 
 # --- who said what -----------------------------------------------------------------------------------------------
 
 
-def _said(line: Line) -> tuple[Kind | None, str]:
-    match _string(line, "type"):
+def said(uuid: str, line: Line) -> Said | None:
+    """What is said in a line that is not the agent's."""
+    match line.type:
         case "user":
-            return _user_said(line)
-        case "assistant" if not _flag(line, "isApiErrorMessage"):
-            message = _table(line, "message")
-            return (None, "") if _string(message, "model") == "<synthetic>" else ("answer", _text(message, "\n\n"))
-        case "attachment":
-            return _queued(_table(line, "attachment"))
-        case "system" if _string(line, "subtype") == "local_command":
-            return _command(_string(line, "content"))
+            kind, text = _user_said(line)
+        case "attachment" if line.attachment.type == "queued_command":
+            kind, text = _queued(line.attachment)
+        case "system" if line.subtype == "local_command":
+            kind, text = _command(_safe(line.content))
         case _:
-            return None, ""
+            return None
+    if kind is None or not text:
+        return None
+    source = "queued" if line.type == "attachment" else line.prompt_source
+    return Said(uuid, kind, text, line.timestamp, line.type, source, line.version)
 
 
 def _user_said(line: Line) -> tuple[Kind | None, str]:
-    message = _table(line, "message")
-    if any(_flag(line, key) for key in ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly")):
+    content = line.message.content
+    if line.is_meta or line.is_compact_summary or line.is_visible_in_transcript_only or not _by_a_person(line.origin):
         return None, ""
-    if not _by_a_person(line) or _blocks(message, "tool_result"):
+    if _blocks(content, "tool_result"):
         return None, ""
-    if "promptSource" in line:
-        return ("prompt", _typed(message)) if _string(line, "promptSource") in _TYPED else (None, "")
-    text = _text(message)
-    return _command(text) if _ENVELOPE.match(text) else _unlabelled(text, message)
+    if line.prompt_source:
+        return ("prompt", _typed(content)) if line.prompt_source in _TYPED else (None, "")
+    text = _text(content)
+    return _command(text) if _ENVELOPE.match(text) else _unlabelled(text, content)
 
 
-def _unlabelled(text: str, message: Line) -> tuple[Kind | None, str]:
+def _unlabelled(text: str, content: str | tuple[Block, ...]) -> tuple[Kind | None, str]:
     """What older versions, and the shell escapes of all, tell only by the beginning of the text."""
     shell = _SHELL.match(text)
     if shell:
         return "shell", shell[1].strip()
-    typed = _typed(message)
+    typed = _typed(content)
     return (None, "") if _UNTYPED.match(text.lstrip()) or _UNTYPED.match(typed.lstrip()) else ("prompt", typed)
 
 
-def _queued(attachment: Line) -> tuple[Kind | None, str]:
+def _queued(attachment: Attachment) -> tuple[Kind | None, str]:
     """A prompt typed while the agent worked, and delivered in the middle of its turn."""
-    prompt = _string(attachment, "type") == "queued_command" and _string(attachment, "commandMode") == "prompt"
-    return ("prompt", _typed(attachment, "prompt")) if prompt and _by_a_person(attachment) else (None, "")
+    typed = attachment.command_mode == "prompt" and _by_a_person(attachment.origin)
+    return ("prompt", _typed(attachment.prompt)) if typed else (None, "")
 
 
 def _command(text: str) -> tuple[Kind | None, str]:
@@ -187,83 +121,74 @@ def _command(text: str) -> tuple[Kind | None, str]:
     return "command", f"/{name[1].strip().removeprefix('/')} {args[1].strip() if args else ''}".rstrip()
 
 
-def _by_a_person(line: Line) -> bool:
-    return _string(_table(line, "origin"), "kind") in ("", "human")
+def _by_a_person(origin: Origin) -> bool:
+    return origin.kind in ("", "human")
 
 
-def _typed(message: Line, key: str = "content") -> str:
-    parts = [_INJECTED.sub("", part, count=1) if _INJECTED.match(part) else part for part in _texts(message, key)]
+def _typed(content: str | tuple[Block, ...]) -> str:
+    parts = [_INJECTED.sub("", part, count=1) if _INJECTED.match(part) else part for part in _texts(content)]
     return "\n".join(part for part in parts if part.strip())
 
 
-# --- tools -------------------------------------------------------------------------------------------------------
+def _text(content: str | tuple[Block, ...]) -> str:
+    return "\n".join([part for part in _texts(content) if part.strip()])
 
 
-def _calls(message: Line) -> Iterator[Call]:
-    for block in _blocks(message, "tool_use"):
-        given, name = _table(block, "input"), _name(_string(block, "name"))
-        file = _string(given, "file_path") or _string(given, "notebook_path")
-        skill = _string(given, "skill") or _string(given, "command")
-        yield Call(
-            id=_string(block, "id"),
-            name=name,
-            file=file if name in _EDITORS else "",
-            skill=_name(skill.removeprefix("/")) if name == "Skill" else "",
-        )
+def _texts(content: str | tuple[Block, ...]) -> list[str]:
+    if isinstance(content, str):
+        return [_safe(content)]
+    return [_safe(block.text) for block in content if block.type == "text"]
 
 
-def _done(message: Line) -> Iterator[str]:
-    for block in _blocks(message, "tool_result"):
-        if not _flag(block, "is_error"):
-            yield _string(block, "tool_use_id")
+def _safe(text: str) -> str:
+    """A NUL stands in no path. Lone surrogates are gone: a line that holds one was read loosely, without them."""
+    return text.replace("\0", "\ufffd")
 
 
-def _name(text: str) -> str:
-    """Names come from a model: only what a name is made of, and not much of it."""
-    return _NOT_A_NAME.sub("_", text)[:_NAME_LIMIT]
+def _blocks(content: str | tuple[Block, ...], type_: str) -> list[Block]:
+    return [] if isinstance(content, str) else [block for block in content if block.type == type_]
 
 
-# --- access to loose data ----------------------------------------------------------------------------------------
+# --- the agent ---------------------------------------------------------------------------------------------------
 
 
-def _clean(text: str) -> str:
-    """Without what cannot be written as UTF-8 or stand in a path."""
-    return _UNSAFE.sub("\ufffd", text)
+def reply(uuid: str, line: Line) -> tuple[Said | None, tuple[Deed, ...]]:
+    """What the agent says in a line of its own, and does in it. What the program put in its mouth it does not say."""
+    texts: list[str] = []
+    used: list[Deed] = []
+    content = line.message.content
+    for block in (Block(type="text", text=content),) if isinstance(content, str) else content:
+        if block.type == "text" and block.text.strip():
+            texts.append(block.text)
+        elif block.type == "tool_use":
+            used.append(_used(block))
+    if line.attribution_skill:
+        used.append(Deed(skill=lines.name(line.attribution_skill)))
+    if not texts or line.is_api_error_message or line.message.model == "<synthetic>":
+        return None, tuple(used)
+    text = _safe("\n\n".join(texts))
+    return Said(uuid, "answer", text, line.timestamp, line.type, "", line.version), tuple(used)
 
 
-def _string(line: Line, key: str) -> str:
-    value = line.get(key)
-    return _clean(value) if isinstance(value, str) else ""
+def _used(block: Block) -> Deed:
+    given, name = block.input, block.name
+    if name in _EDITORS:
+        return Deed(tool=name, call=block.id, file=_safe(given.file_path or given.notebook_path))
+    if name == "Skill":
+        return Deed(tool=name, skill=lines.name((given.skill or given.command).removeprefix("/")))
+    return _plainly_used(name)
 
 
-def _table(line: Line, key: str) -> Line:
-    value = line.get(key)
-    return value if isinstance(value, dict) else {}
+@lru_cache(_NAMES_KEPT)
+def _plainly_used(name: str) -> Deed:
+    return Deed(tool=lines.name(name))
 
 
-def _flag(line: Line, key: str) -> bool:
-    return line.get(key) is True
+def follows_a_skill(line: Line) -> bool:
+    """Whether it gives the agent the text of a skill."""
+    return line.is_meta and _text(line.message.content).startswith("Base directory for this skill:")
 
 
-def _blocks(message: Line, type_: str, key: str = "content") -> list[Line]:
-    blocks = message.get(key)
-    if not isinstance(blocks, list):
-        return []
-    return [block for block in blocks if isinstance(block, dict) and block.get("type") == type_]
-
-
-def _texts(message: Line, key: str = "content") -> list[str]:
-    whole = _string(message, key)
-    return [whole] if whole else [_string(block, "text") for block in _blocks(message, "text", key)]
-
-
-def _text(message: Line, between: str = "\n") -> str:
-    return between.join(part for part in _texts(message) if part.strip())
-
-
-def _time(line: Line) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(_string(line, "timestamp"))
-        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+def done(line: Line) -> list[str]:
+    """The uses of tools that are reported as successful."""
+    return [block.tool_use_id for block in _blocks(line.message.content, "tool_result") if not block.is_error]
