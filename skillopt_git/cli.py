@@ -30,6 +30,7 @@ VERBS: Verbs = {
     "run": ("skillopt_git.commands.run", "Learn from recent sessions and leave a branch to review."),
     "dry-run": ("skillopt_git.commands.dry_run", "Learn and report, but write nothing."),
     "harvest": ("skillopt_git.commands.harvest", "Show the sessions and tasks a run would see."),
+    "doctor": ("skillopt_git.commands.doctor", "Show what there is to read, and what wants attention."),
     "tasks": ("skillopt_git.commands.tasks", "Look at the known tasks."),
     "status": ("skillopt_git.commands.status", "Say what is open, and what came of earlier proposals."),
     "show": ("skillopt_git.commands.show", "Show a proposal or a run."),

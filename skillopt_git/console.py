@@ -8,21 +8,32 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO, assert_never
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self, TextIO, assert_never
 
 if TYPE_CHECKING:
     from rich.console import Console as RichConsole
+    from rich.console import RenderableType
 
-    from skillopt_git.ports import LearningEvent
+    from skillopt_git.ports import LearningEvent, Scanned
 
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _ZERO_WIDTH = "\u200b"
 _UNBOUNDED = 10_000
+_MANY = 200  # transcripts; fewer are looked through before anybody could read a bar
+_STEPS = 100  # how often a bar is drawn
+_BAR = 40  # columns, where there is room
+_NARROW = 8
 
 
 class Console:
-    """Where a verb prints. `quiet` silences notes and progress, never results or errors."""
+    """Where a verb prints. `quiet` silences notes and progress, never results or errors.
+
+    As a context it leaves no half-written line behind, however its block ends. The cursor is never hidden, so that
+    there is nothing to restore, even for a process that is killed.
+    """
 
     def __init__(self, *, quiet: bool = False, stdout: TextIO | None = None, stderr: TextIO | None = None) -> None:
         self.quiet = quiet
@@ -30,9 +41,25 @@ class Console:
         self._stderr = stderr or sys.stderr
         self._open_line = False
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close_line()
+
     def out(self, text: str) -> None:
         self._close_line()
         print(_harmless(text), file=self._stdout)
+
+    def page(self, lines: Iterable[str]) -> None:
+        """Lines of prose: on a terminal broken between words, the rest of a line indented below its beginning."""
+        width = _rich(self._stdout).width
+        for line in lines:
+            below = " " * (len(line) - len(line.lstrip()) + 2)
+            wrapped = textwrap.wrap(
+                line, width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False
+            )
+            self.out("\n".join(wrapped))
 
     def note(self, text: str) -> None:
         if not self.quiet:
@@ -74,17 +101,47 @@ class Console:
         _rich(self._stdout).print(shown)
 
     def progress(self, event: LearningEvent) -> None:
-        """A `Listener`. On a terminal, counts of calls overwrite one another."""
+        """A `Listener`. On a terminal, counts overwrite one another; how far a harvest is, is told only there."""
         if self.quiet:
+            return
+        if isinstance(event, _scanned()):
+            # First what costs nothing: there is one of these for every transcript.
+            if event.total >= _MANY and (event.done % (event.total // _STEPS) == 0 or event.done == event.total):
+                self._scan(event)
             return
         from skillopt_git.ports import Called
 
-        if isinstance(event, Called) and self._stderr.isatty():
-            self._close_line()
-            _rich(self._stderr).print(_sentence(event), style="dim", end="", markup=False, highlight=False)
-            self._open_line = True
+        if isinstance(event, Called) and self._is_watched():
+            from rich.text import Text
+
+            self._overwrite(Text(_sentence(event), style="dim", end=""))
         else:
             self.note(_sentence(event))
+
+    def _scan(self, event: Scanned) -> None:
+        """A bar of at most one line; none where there is no room, and none when it is full."""
+        self._close_line()
+        if event.done == event.total or not self._is_watched():
+            return
+        longest = f"{event.source}  {event.total:,} of {event.total:,} transcripts"
+        room = _rich(self._stderr).width - len(longest) - 1
+        if room >= _NARROW:
+            from rich.console import Group
+            from rich.progress_bar import ProgressBar
+            from rich.text import Text
+
+            bar = ProgressBar(event.total, event.done, width=min(room, _BAR))
+            count = Text(f" {_sentence(event)}", style="dim", end="")
+            self._overwrite(Group(Text(f"{event.source} ", end=""), bar, count))
+
+    def _is_watched(self) -> bool:
+        """Whether stderr is a terminal, and one that can erase a line."""
+        return self._stderr.isatty() and not _rich(self._stderr).is_dumb_terminal
+
+    def _overwrite(self, shown: RenderableType) -> None:
+        self._close_line()
+        _rich(self._stderr).print(shown, end="")
+        self._open_line = True
 
     def _close_line(self) -> None:
         if self._open_line:
@@ -94,6 +151,13 @@ class Console:
             erase = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
             _rich(self._stderr).control(erase)
             self._open_line = False
+
+
+@cache
+def _scanned() -> type[Scanned]:
+    from skillopt_git.ports import Scanned  # not at the top: it would slow down every start
+
+    return Scanned
 
 
 def _rich(stream: TextIO) -> RichConsole:
@@ -115,9 +179,11 @@ def _cleaned(line: str) -> str:
 
 
 def _sentence(event: LearningEvent) -> str:
-    from skillopt_git.ports import Called, Gated, Harvested, Mined, Reflected
+    from skillopt_git.ports import Called, Gated, Harvested, Mined, Reflected, Scanned
 
     match event:
+        case Scanned(_, done, total):
+            return f"{done:,} of {total:,} transcripts"
         case Harvested(sessions, skipped):
             return f"read {_many(sessions, 'session')}, skipped {skipped}"
         case Mined(tasks, needs):

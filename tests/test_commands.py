@@ -116,65 +116,6 @@ def test_run_and_dry_run_print_their_report(repo: Repository, home: Path, say: S
         assert word in told
 
 
-# --- harvest -----------------------------------------------------------------------------------------------------
-
-
-def test_harvest_shows_sessions_tasks_and_what_was_skipped(repo: Repository, home: Path, say: Say) -> None:
-    """The words of the user, the rule they amount to, and the reason for everything left out."""
-    sessions(home, repo, PNPM)
-    stray = home / "projects" / "elsewhere"
-    stray.mkdir()
-    (stray / "empty.jsonl").write_text("")
-
-    told = say("harvest")
-
-    for word in ("Sessions", "Add lodash to the web package", "Use pnpm, not npm", "Skipped", "empty"):
-        assert word in told
-
-
-def test_harvest_of_an_empty_home_says_so(home: Path, say: Say) -> None:
-    """No sessions is an answer, not an error."""
-    told = say("harvest")
-
-    assert "No sessions were read." in told
-    assert "no such folder" in told
-    assert str(home) in told
-
-
-def test_harvest_output_is_a_tasks_file_for_review(
-    repo: Repository, home: Path, say: Say, invoke: Run, tmp_path: Path
-) -> None:
-    """Unreviewed, never overwritten, and taken by `run --tasks-file` of the simulation."""
-    sessions(home, repo, PNPM)
-    file = tmp_path / "tasks.json"
-
-    say("harvest", "--output", str(file))
-
-    record = json.loads(file.read_text())
-    assert record["reviewed"] is False
-    assert len(record["tasks"]) == 4
-    assert "exists already" in say("harvest", "--output", str(file), code=2)
-    assert invoke("run", "--tasks-file", str(file))["reason"] == "improved"
-    assert "cannot be written" in say("harvest", "--output", str(tmp_path / "no" / "tasks.json"), code=2)
-
-
-def test_harvest_json_has_the_fields_of_its_record(repo: Repository, home: Path, invoke: Run) -> None:
-    """Sessions with typed prompts and their turns, tasks with the one rule of their need."""
-    sessions(home, repo, PNPM)
-
-    found = invoke("harvest")
-
-    assert set(found) == {"v", "sessions", "tasks", "skipped"}
-    first = found["sessions"][0]
-    assert set(first) == {
-        *("id", "source", "cwd", "branch", "started", "ended"),
-        *("prompts", "final", "tools", "skills", "files"),
-    }
-    assert [prompt["text"] for prompt in first["prompts"]] == [PNPM[0][0], PNPM[0][2]]
-    assert first["final"] == PNPM[0][3]
-    assert {task["rule"] for task in found["tasks"]} == {"Use pnpm, not npm"}
-
-
 # --- tasks -------------------------------------------------------------------------------------------------------
 
 

@@ -3,15 +3,17 @@ from __future__ import annotations
 import io
 import json
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from skillopt_git.console import Console
-from skillopt_git.ports import Called, Gated, Harvested, LearningEvent, Mined, Reflected
+from skillopt_git.ports import Called, Gated, Harvested, LearningEvent, Mined, Reflected, Scanned
 from skillopt_git.render import md_text
 
 ESC = "\x1b"
+ERASE = f"\r{ESC}[2K"
 
 
 class Terminal(io.StringIO):
@@ -160,10 +162,101 @@ def test_counts_of_calls_overwrite_one_another_on_a_terminal() -> None:
     screen.console.progress(Called("rollout", 8, 0))
     screen.console.progress(Called("rollout", 16, 0))
     screen.console.note("done")
-    erase = f"\r{ESC}[2K"
-    assert screen.err.count(erase) == 2
-    assert screen.err.endswith(f"{erase}done\n")
+    assert screen.err.count(ERASE) == 2
+    assert screen.err.endswith(f"{ERASE}done\n")
     assert screen.err.count("\n") == 1
+
+
+def scan(screen: Screen, total: int, done: int, source: str = "claude") -> None:
+    """As a harvest tells it that got as far as `done`."""
+    for number in range(1, done + 1):
+        screen.console.progress(Scanned(source, number, total))
+
+
+def drawn(screen: Screen) -> list[str]:
+    """What stood on the line one after the other, without colours."""
+    return [re.sub(rf"{ESC}\[[0-9;]*m", "", text) for text in screen.err.split(ERASE)]
+
+
+def test_a_large_home_gets_a_bar_that_is_gone_when_all_is_read() -> None:
+    """One line with the source, the bar and the count, redrawn no more than a hundred times; the cursor stays."""
+    screen = Screen(Terminal)
+    scan(screen, 20_000, 20_000)
+    bars = drawn(screen)
+    assert re.fullmatch("claude ━*╸?━* 10,000 of 20,000 transcripts", bars[49])
+    assert bars[-1] == ""
+    assert len(bars) == 100
+    assert f"{ESC}[?" not in screen.err
+    assert "\n" not in screen.err
+
+
+@pytest.mark.parametrize(
+    ("stream", "quiet", "total", "term"),
+    [
+        (Terminal, False, 199, "xterm"),
+        (Terminal, True, 500, "xterm"),
+        (io.StringIO, False, 500, "xterm"),
+        (Terminal, False, 500, "dumb"),
+    ],
+    ids=["small", "quiet", "pipe", "dumb"],
+)
+def test_there_is_no_bar_where_nobody_would_read_it(
+    stream: type[io.StringIO], quiet: bool, total: int, term: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small homes, `--quiet`, pipes, and terminals that cannot erase a line: not a byte is written."""
+    monkeypatch.setenv("TERM", term)
+    screen = Screen(stream, quiet=quiet)
+    scan(screen, total, total)
+    assert screen.out + screen.err == ""
+
+
+@pytest.mark.parametrize("width", range(10, 130, 7))
+def test_a_bar_never_fills_its_line(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that wraps could not be erased; where there is no room there is no bar."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    screen = Screen(Terminal)
+    scan(screen, 1234, 1200, source="copilot-cli")
+    bars = [bar for bar in drawn(screen) if bar]
+    assert all(len(bar) < width for bar in bars)
+    assert bool(bars) == (width >= len("copilot-cli") + len("1,234 of 1,234 transcripts") + 11)
+
+
+def test_whatever_ends_a_harvest_leaves_no_bar_behind() -> None:
+    """An error or Ctrl-C in the middle: the bar is erased before anybody tells of it."""
+    screen = Screen(Terminal)
+    with suppress(KeyboardInterrupt), screen.console:
+        scan(screen, 400, 217)
+        raise KeyboardInterrupt
+    assert screen.err.endswith(ERASE)
+    assert len(screen.err.split(ERASE)[-2]) > 40
+
+
+def test_notes_and_counts_take_the_place_of_a_bar() -> None:
+    """The bar is erased first, and does not come back by itself."""
+    screen = Screen(Terminal)
+    scan(screen, 400, 217)
+    screen.console.note("a note")
+    scan(screen, 400, 217)
+    screen.console.progress(Called("rollout", 8, 0))
+    screen.console.out("done")
+    parts = [part.split("claude")[0] for part in drawn(screen)]
+    assert [part for part in parts if part] == ["a note\n", "rollout: 8 answered"]
+
+
+def test_prose_is_broken_between_words_on_a_terminal() -> None:
+    """The rest of a line is indented below its beginning; what has no blank stays whole, and so do lines in a pipe."""
+    path = "/home/alice/" + "very-long-name/" * 5
+    lines = ["Findings", "", f"  - One two three {'four ' * 12}{path} five"]
+    terminal, pipe = Screen(Terminal), Screen()
+    terminal.console.page(lines)
+    pipe.console.page(lines)
+    assert pipe.out == "\n".join([*lines, ""])
+    shown = terminal.out.splitlines()
+    assert shown[:2] == ["Findings", ""]
+    assert shown[2].startswith("  - One two three four")
+    assert all(line.startswith("    ") for line in shown[3:])
+    assert f"    {path}" in shown
+    assert [line for line in shown if len(line) > 60] == [f"    {path}"]
 
 
 def test_a_console_prints_to_the_process_by_default(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

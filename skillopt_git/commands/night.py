@@ -11,6 +11,9 @@ import typer
 from skillopt_git.commands.options import (
     AsJson,
     ClaudeHome,
+    CodexHome,
+    CopilotHome,
+    JsonlHome,
     Lookback,
     MaxSessions,
     MaxTasks,
@@ -22,6 +25,7 @@ from skillopt_git.commands.options import (
     now,
     reading_flags,
     settings,
+    source_flags,
 )
 from skillopt_git.console import Console
 
@@ -31,6 +35,9 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
         repo: Repo = Path(),
         source: Source = None,
         claude_home: ClaudeHome = None,
+        codex_home: CodexHome = None,
+        copilot_home: CopilotHome = None,
+        jsonl_home: JsonlHome = None,
         scope: ScopeOption = None,
         backend: Annotated[str | None, typer.Option(help="What answers and reflects; `mock` simulates.")] = None,
         model: Annotated[str | None, typer.Option(help="The model's name.")] = None,
@@ -55,21 +62,25 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
     ) -> None:
         from skillopt_git import nightly, wiring  # what a night needs would slow down every start
 
-        flags = reading_flags(source, claude_home, scope, lookback_hours, max_sessions, max_tasks) | {
-            "replay.backend": backend,
-            "replay.model": model,
-            "propose.edit_budget": edit_budget,
-            "documents.skill": target_skill_path,
-            "mine.target_task_filter": target_task_filter,
-            "gate.metric": gate_metric,
-            "propose.preferences": preferences,
-            "propose.auto_adopt": auto_adopt,
-        }
-        console = Console(quiet=quiet)
+        flags = (
+            source_flags(source, claude_home, codex_home, copilot_home, jsonl_home)
+            | reading_flags(scope, lookback_hours, max_sessions, max_tasks)
+            | {
+                "replay.backend": backend,
+                "replay.model": model,
+                "propose.edit_budget": edit_budget,
+                "documents.skill": target_skill_path,
+                "mine.target_task_filter": target_task_filter,
+                "gate.metric": gate_metric,
+                "propose.preferences": preferences,
+                "propose.auto_adopt": auto_adopt,
+            }
+        )
         options = nightly.Options(dry_run=dry_run, tasks_file=tasks_file, anew=lookback_hours is not None)
         config = settings(repo, flags)
         choice = wiring.chosen_model(config)
-        ran = nightly.run(repo, config, options, model=choice, clock=now, notify=console.progress)
+        with Console(quiet=quiet) as console:
+            ran = nightly.run(repo, config, options, model=choice, clock=now, notify=console.progress)
         if json:
             console.json(ran.record)
         else:

@@ -17,8 +17,17 @@ if TYPE_CHECKING:
 Repo = Annotated[Path, typer.Option("--repo", "--project", help="The repository; any folder in it will do.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
-Source = Annotated[str | None, typer.Option(help="Which agents' sessions to read.")]
+Source = Annotated[
+    str | None,
+    typer.Option(
+        help="Which agents' sessions to read: `auto` (claude and codex), or names with commas between: "
+        "claude, codex, copilot-cli, jsonl."
+    ),
+]
 ClaudeHome = Annotated[str | None, typer.Option(help="Claude Code's folder, if not the usual one.")]
+CodexHome = Annotated[str | None, typer.Option(help="Codex's folder, if not the usual one.")]
+CopilotHome = Annotated[str | None, typer.Option(help="Copilot CLI's folder, if not the usual one.")]
+JsonlHome = Annotated[str | None, typer.Option(help="The folder of sessions in the neutral format.")]
 ScopeOption = Annotated[
     list[str] | None,
     typer.Option("--scope", help="`repository`, `all`, or the whole path of a folder; may be repeated."),
@@ -33,18 +42,38 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def reading_flags(
+def instant(time: datetime | None) -> str | None:
+    """As records tell a time."""
+    return None if time is None else time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def minute(time: datetime) -> str:
+    """As people are told a time."""
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
+def source_flags(
     source: str | None,
     claude_home: str | None,
-    scope: list[str] | None,
-    lookback_hours: float | None,
-    max_sessions: int | None,
-    max_tasks: int | None,
-) -> dict[str, Any]:
-    """Flags about what is read, by setting."""
+    codex_home: str | None,
+    copilot_home: str | None,
+    jsonl_home: str | None,
+) -> dict[str, str | None]:
+    """Flags about whose sessions are read, and where they lie, by setting."""
     return {
         "harvest.source": source,
         "harvest.claude_home": claude_home,
+        "harvest.codex_home": codex_home,
+        "harvest.copilot_home": copilot_home,
+        "harvest.jsonl_home": jsonl_home,
+    }
+
+
+def reading_flags(
+    scope: list[str] | None, lookback_hours: float | None, max_sessions: int | None, max_tasks: int | None
+) -> dict[str, Any]:
+    """Flags about how much is read, by setting."""
+    return {
         "harvest.scope": scope or None,
         "harvest.lookback_hours": lookback_hours,
         "harvest.max_sessions": max_sessions,

@@ -1,0 +1,363 @@
+"""What there is to read here, and what a run would work with: looked at, never touched.
+
+No transcript is opened and nothing is written, not even a folder.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import stat
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from skillopt_git import __version__, schema, wiring
+from skillopt_git.config import FILE_NAME, Config, load, user_file
+from skillopt_git.errors import ConfigError, SkilloptError, UsageError
+from skillopt_git.gitrepo import GitRepo, execute
+from skillopt_git.model import Skipped
+from skillopt_git.ports import SessionSource
+from skillopt_git.private import Checkpoint, Private, refuse_newer
+from skillopt_git.targets import default_base
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Who besides the owner may list a folder, and what they need on the way to it: everybody, or a group.
+_OTHERS = ((0o004, 0o001), (0o040, 0o011))
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """Where an agent's home is named, and which folders in it hold its transcripts."""
+
+    setting: str
+    variable: str
+    folders: tuple[str, ...]
+
+
+AGENTS = {
+    "claude": Agent("claude_home", "CLAUDE_CONFIG_DIR", ("projects",)),
+    "codex": Agent("codex_home", "CODEX_HOME", ("sessions", "archived_sessions")),
+    "copilot-cli": Agent("copilot_home", "COPILOT_HOME", ("session-state", "history-session-state")),
+    "jsonl": Agent("jsonl_home", "XDG_DATA_HOME", ("",)),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceState:
+    """What one agent left. `decided_by` is the setting or variable that names the home, or "default".
+
+    `mode` is that of the first folder of transcripts that is there; `auto` and `chosen`: whether `auto` reads it, and
+    whether the settings in force do.
+    """
+
+    name: str
+    home: str
+    decided_by: str
+    exists: bool
+    readable: bool
+    transcripts: int
+    bytes: int
+    newest: datetime | None
+    mode: int | None
+    auto: bool
+    chosen: bool
+    skipped: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepositoryState:
+    """`checkpoint`: up to when each (source, home) was read."""
+
+    root: str
+    base: str | None
+    base_commit: str | None
+    private: str
+    mode: int | None
+    checkpoint: Mapping[str, Mapping[str, datetime]]
+    index_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    path: str
+    there: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkup:
+    """`findings` want attention. `broken` is the first fault of the settings; then the defaults stand in for them."""
+
+    version: str
+    python: str
+    git: str | None
+    repository: RepositoryState | None
+    sources: tuple[SourceState, ...]
+    settings: tuple[SettingsFile, ...]
+    source: str
+    backend: str | None
+    time_zone: str
+    findings: tuple[str, ...]
+    broken: ConfigError | None
+
+
+def check(path: Path, flags: Mapping[str, str | None], environ: Mapping[str, str] = os.environ) -> Checkup:
+    """Looks at the repository that holds `path`, if one does, and at every agent's home."""
+    found = _Findings()
+    here = path.absolute()
+    git = _git_version(here, found)
+    repo = _repository(here, found)
+    root = repo.root if repo else None
+    config = _config(root, flags, environ, found)
+    sources = tuple(_sources(config, environ, found))
+    state = _repository_state(repo, config, found) if repo else None
+    backend = _backend(config, found)
+    found.add(*_about_sources(sources))
+    found.add(*_about_private(state))
+    return Checkup(
+        version=__version__,
+        python=platform.python_version(),
+        git=git,
+        repository=state,
+        sources=sources,
+        settings=tuple(_settings_files(root, environ)),
+        source=config.harvest.source,
+        backend=backend,
+        time_zone=config.propose.time_zone,
+        findings=tuple(found.told),
+        broken=found.broken,
+    )
+
+
+@dataclass(slots=True)
+class _Findings:
+    """Each once, in the order they were met."""
+
+    told: dict[str, None] = field(default_factory=dict)
+    broken: ConfigError | None = None
+
+    def add(self, *sentences: str) -> None:
+        self.told.update(dict.fromkeys(sentences))
+
+    def fault(self, error: ConfigError) -> None:
+        self.broken = self.broken or error
+        self.add(_sentence(error))
+
+
+def _sentence(error: SkilloptError) -> str:
+    message = error.message.replace(":\n  ", ": ").replace("\n  ", "; ")
+    text = f"{message}: {error.hint}" if error.hint else message
+    return f"{text[0].upper()}{text[1:]}."
+
+
+# --- the repository and the settings -----------------------------------------------------------------------------
+
+
+def _git_version(path: Path, found: _Findings) -> str | None:
+    try:
+        return execute(Path(path.anchor), "version").text.removeprefix("git version ")
+    except UsageError as error:
+        found.add(_sentence(error))
+        return None
+
+
+def _repository(path: Path, found: _Findings) -> GitRepo | None:
+    try:
+        return GitRepo.open(path)
+    except SkilloptError as error:
+        found.add(_sentence(error))
+        return None
+
+
+def _config(root: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str], found: _Findings) -> Config:
+    """The settings in force; where they are broken, the defaults with the flags."""
+    try:
+        return load(root, environ=environ, flags=flags)
+    except ConfigError as error:
+        found.fault(error)
+    return load(None, environ={"XDG_CONFIG_HOME": os.devnull}, flags=flags)
+
+
+def _settings_files(root: Path | None, environ: Mapping[str, str]) -> Iterator[SettingsFile]:
+    if root is not None:
+        shared = root / "pyproject.toml"
+        yield SettingsFile(str(shared), _speaks_of_us(shared))
+        yield SettingsFile(str(root / FILE_NAME), _is_file(root / FILE_NAME))
+    own = user_file(environ)
+    yield SettingsFile(str(own), _is_file(own))
+
+
+def _speaks_of_us(pyproject: Path) -> bool:
+    try:
+        return "skillopt" in tomllib.loads(pyproject.read_text(encoding="utf-8")).get("tool", {})
+    except (OSError, ValueError):  # what is wrong with it was found when the settings were loaded
+        return False
+
+
+def _backend(config: Config, found: _Findings) -> str | None:
+    if not config.replay.backend:
+        return None
+    try:
+        wiring.chosen_model(config)
+    except ConfigError as error:
+        found.fault(error)
+    return config.replay.backend
+
+
+def _repository_state(repo: GitRepo, config: Config, found: _Findings) -> RepositoryState:
+    base = None
+    try:
+        base = default_base(repo, config.propose.base)
+    except UsageError as error:
+        found.add(_sentence(error))
+    private = Private(repo.common_dir / "skillopt")  # not `private_dir()`, which would make it
+    return RepositoryState(
+        root=str(repo.root or repo.common_dir),
+        base=base.branch if base else None,
+        base_commit=base.commit if base else None,
+        private=str(private.folder),
+        mode=_mode(private.folder),
+        checkpoint=_checkpoint(private.folder / "checkpoint.json", found).read,
+        index_bytes=sum(file.stat().st_size for file in private.index.glob("*.json")),
+    )
+
+
+def _checkpoint(path: Path, found: _Findings) -> Checkpoint:
+    """Read here and not by `Private`, which puts a damaged one aside."""
+    try:
+        data = path.read_bytes()
+        refuse_newer(data, str(path))
+        return schema.read(Checkpoint, data, where=str(path))
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        found.add(f"{path} cannot be read ({error.strerror}): look at its owner and mode.")
+    except ConfigError as error:
+        found.add(_sentence(error))
+    return Checkpoint()
+
+
+# --- the sources -------------------------------------------------------------------------------------------------
+
+
+def _sources(config: Config, environ: Mapping[str, str], found: _Findings) -> Iterator[SourceState]:
+    chosen: set[str] = set()
+    try:
+        chosen = {source.name for source in wiring.sources(config, environ)}
+    except ConfigError as error:
+        found.fault(error)
+    for name in wiring.SOURCES:
+        only = replace(config, harvest=replace(config.harvest, source=name))
+        try:
+            (source,) = wiring.sources(only, environ)
+        except ConfigError as error:  # its home cannot be one
+            found.fault(error)
+        else:
+            yield _looked_at(source, _decided_by(AGENTS[name], config, environ), name in chosen)
+
+
+def _decided_by(agent: Agent, config: Config, environ: Mapping[str, str]) -> str:
+    if getattr(config.harvest, agent.setting):
+        return f"harvest.{agent.setting}"
+    return agent.variable if environ.get(agent.variable) else "default"
+
+
+def _looked_at(source: SessionSource, decided_by: str, chosen: bool) -> SourceState:
+    transcripts = size = newest = 0
+    skipped: Counter[str] = Counter()
+    for item in source.transcripts():
+        if isinstance(item, Skipped):
+            skipped[item.reason] += item.count
+        else:
+            transcripts += 1
+            size += sum(file.size for file in item.files)
+            newest = max(newest, item.changed_ns)
+    folders = _folders(source.home, source.name)
+    return SourceState(
+        name=source.name,
+        home=source.home,
+        decided_by=decided_by,
+        exists=_mode(Path(source.home)) is not None,
+        readable=all(map(_is_readable, (Path(source.home), *folders))),
+        transcripts=transcripts,
+        bytes=size,
+        newest=_EPOCH + timedelta(microseconds=newest // 1000) if transcripts else None,
+        mode=_mode(folders[0]) if folders else None,
+        auto=source.name in wiring.AUTO_SOURCES,
+        chosen=chosen,
+        skipped=dict(sorted(skipped.items())),
+    )
+
+
+def _folders(home: str, name: str) -> list[Path]:
+    """The folders with transcripts that are there."""
+    usual = [Path(home, folder) for folder in AGENTS[name].folders]
+    return [folder for folder in usual if _mode(folder) is not None]
+
+
+def _mode(path: Path) -> int | None:
+    info = _info(path)
+    return stat.S_IMODE(info.st_mode) if info else None
+
+
+def _info(path: Path) -> os.stat_result | None:
+    """None where there is nothing, or a closed folder on the way to it."""
+    try:
+        return path.stat()
+    except OSError:
+        return None
+
+
+def _is_file(path: Path) -> bool:
+    info = _info(path)
+    return info is not None and stat.S_ISREG(info.st_mode)
+
+
+def _is_readable(path: Path) -> bool:
+    return os.access(path, os.R_OK if _is_file(path) else os.R_OK | os.X_OK)
+
+
+def _is_open(folder: Path) -> bool:
+    """Whether others than its owner can list it: its own mode lets them, and no folder on the way shuts them out."""
+    real = folder.resolve()
+    mode, way = _mode(real) or 0, [_mode(parent) or 0 for parent in real.parents]
+    return any(mode & listing and all(step & passing for step in way) for listing, passing in _OTHERS)
+
+
+# --- what wants attention ----------------------------------------------------------------------------------------
+
+
+def _about_sources(sources: Sequence[SourceState]) -> Iterator[str]:
+    chosen = [item for item in sources if item.chosen]
+    if chosen and not any(item.transcripts for item in chosen):
+        yield _nothing_to_read(chosen, [item.name for item in sources if item.transcripts])
+    for item in chosen:
+        if not item.exists and item.decided_by != "default":
+            yield f"There is no {item.home}, which {item.decided_by} names: correct it, or make the folder."
+    for item in sources:
+        if item.skipped.get("unreadable") or (item.exists and not item.readable):
+            yield f"Not all of {item.home} may be read: look at the owner and mode of what is in it, or ask its owner."
+        yield from map(_closable, filter(_is_open, _folders(item.home, item.name)))
+
+
+def _nothing_to_read(chosen: Sequence[SourceState], others: Sequence[str]) -> str:
+    homes = " or ".join(item.home for item in chosen)
+    flags = " or ".join(f"--{AGENTS[item.name].setting.replace('_', '-')}" for item in chosen)
+    there = (
+        f"`--source {','.join(others)}` reads those that are there" if others else f"name another folder with {flags}"
+    )
+    return f"There are no transcripts in {homes}: {there}."
+
+
+def _about_private(state: RepositoryState | None) -> Iterator[str]:
+    if state is not None and _is_open(Path(state.private)):
+        yield _closable(Path(state.private))
+
+
+def _closable(folder: Path) -> str:
+    closing = shlex.join(["chmod", "go-rwx", str(folder)])
+    return f"Others than you can look into {folder} (mode {_mode(folder) or 0:04o}): `{closing}` keeps them out."

@@ -1,0 +1,218 @@
+"""`harvest` as a person meets it: what was found, what was left out and why, and the way out where nothing is left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from skillopt_git import cli, wiring
+from tests.helpers import Repository
+from tests.nights import PNPM, Run, sessions
+
+Say = Callable[..., str]
+Neutral = Callable[..., None]
+
+
+@pytest.fixture
+def neutral(tmp_path: Path, repo: Repository) -> Neutral:
+    """Writes one session in the neutral format, some hours old, that ran in the repository or in `cwd`."""
+
+    def write(name: str, *, hours: float = 1, cwd: str = "", text: str = "Add a retry to the client") -> None:
+        folder = tmp_path / "neutral"
+        folder.mkdir(exist_ok=True)
+        time = (datetime.now(UTC) - timedelta(hours=hours)).isoformat()
+        line = {"v": 1, "session": name, "role": "user", "text": text, "time": time, "cwd": cwd or str(repo.path)}
+        (folder / f"{name}.jsonl").write_text(json.dumps(line) + "\n")
+
+    return write
+
+
+@pytest.fixture
+def told(say: Say, tmp_path: Path) -> Say:
+    """What `harvest` says of the sessions in the neutral format."""
+
+    def call(*args: str) -> str:
+        return say("harvest", "--source", "jsonl", "--jsonl-home", str(tmp_path / "neutral"), *args)
+
+    return call
+
+
+def rows(table: str, text: str) -> list[list[str]]:
+    """The cells of a table: of those in a pipe, each row is one line."""
+    lines = text.split(f"{table}", 1)[1].splitlines()[4:]
+    end = next(at for at, line in enumerate(lines) if not line.strip())
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in lines[:end]]
+
+
+# --- what there is -----------------------------------------------------------------------------------------------
+
+
+def test_harvest_shows_sessions_tasks_and_what_was_skipped(repo: Repository, home: Path, say: Say) -> None:
+    """The words of the user, the rule they amount to, and the reason for everything left out."""
+    sessions(home, repo, PNPM)
+    stray = home / "projects" / "elsewhere"
+    stray.mkdir()
+    (stray / "empty.jsonl").write_text("")
+
+    told = say("harvest")
+
+    for word in ("Sessions", "Add lodash to the web package", "Use pnpm, not npm", "Skipped", "empty"):
+        assert word in told
+
+
+def test_harvest_counts_by_source_and_reason(neutral: Neutral, told: Say, tmp_path: Path) -> None:
+    """Found, kept and skipped per home; each reason with its count and one path as seen from the home."""
+    neutral("one")
+    neutral("two", hours=2)
+    neutral("old", hours=100)
+    neutral("far", cwd="/somewhere/else")
+    neutral("farther", cwd="/somewhere/else")
+
+    said = told()
+
+    assert rows("Sources", said) == [["jsonl", str(tmp_path / "neutral"), "5", "2", "3"]]
+    assert rows("Skipped", said) == [
+        ["jsonl", "outside the scope", "2", "far.jsonl"],
+        ["jsonl", "before the window", "1", "old.jsonl"],
+    ]
+    assert [row[1] for row in rows("Sessions, the newest last", said)] == ["jsonl two", "jsonl one"]
+
+
+def test_a_reason_without_a_place_in_the_home_has_none_to_show(neutral: Neutral, told: Say, tmp_path: Path) -> None:
+    """A path that was redacted lies nowhere; its count stands all the same."""
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    neutral(f"{secret}", cwd="/somewhere/else")
+    (tmp_path / "neutral").rename(tmp_path / secret)
+
+    said = told("--jsonl-home", str(tmp_path / secret))
+
+    assert rows("Skipped", said) == [["jsonl", "outside the scope", "1", "-"]]
+
+
+def test_only_the_newest_sessions_are_shown(neutral: Neutral, told: Say) -> None:
+    """Thirty of them, the newest last, and a line on how many more there are."""
+    for number in range(33):
+        neutral(f"s{number:02}", hours=1 + number / 10)
+
+    said = told()
+
+    assert [row[1] for row in rows("Sessions, the newest last", said)] == [
+        f"jsonl s{number:02}" for number in reversed(range(30))
+    ]
+    assert "3 older sessions are not shown; --json has all." in said
+    assert "No tasks: nobody corrected an answer in these sessions." in said
+
+
+def test_a_long_id_is_cut_for_a_person(neutral: Neutral, told: Say) -> None:
+    """Its end tells sessions apart; all of it is in the record."""
+    neutral("01a22848-e2c9-7d53-9911-c8f330ba1746")
+
+    assert rows("Sessions, the newest last", told())[0][1] == "jsonl …30ba1746"
+
+
+# --- nothing there -----------------------------------------------------------------------------------------------
+
+
+def test_harvest_of_an_empty_home_says_what_to_do_next(home: Path, isolated: Path, say: Say) -> None:
+    """No transcripts is an answer, not an error: where it looked, and how to look elsewhere."""
+    said = say("harvest")
+
+    assert "no such folder" in said
+    assert (
+        f"No transcripts in {home} or {isolated / '.codex'}: name another folder with --claude-home or --codex-home, "
+        "or another agent with --source; `skillopt-git doctor` lists what is there."
+    ) in said
+
+
+def test_sessions_that_are_all_kept_out_are_told_in_one_sentence(neutral: Neutral, told: Say) -> None:
+    """With the way out of each reason, which works."""
+    neutral("far", cwd="/somewhere/else")
+    neutral("old", hours=100)
+
+    assert (
+        "No session counts: 1 outside the scope (`--scope all` reads those), "
+        "1 before the window (`--lookback-hours 0` reads those)."
+    ) in told()
+    assert [row[1] for row in rows("Sessions, the newest last", told("--scope", "all"))] == ["jsonl far"]
+    assert [row[1] for row in rows("Sessions, the newest last", told("--lookback-hours", "0"))] == ["jsonl old"]
+
+
+def test_sessions_kept_out_for_another_reason_have_it_listed(neutral: Neutral, told: Say) -> None:
+    """There is no flag that makes our own replays count."""
+    neutral("ours", text="skillopt-git replay: add a retry")
+
+    said = told()
+
+    assert rows("Skipped", said) == [["jsonl", "our own replay", "1", "ours.jsonl"]]
+    assert "No session counts; the reasons are listed above." in said
+
+
+# --- flags -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["harvest", "run", "dry-run"])
+def test_every_home_has_a_flag(verb: str, repo: Repository, tmp_path: Path, invoke: Run) -> None:
+    """Each is looked for where the flag says; several sources are named with commas."""
+    homes = {name: tmp_path / name for name in ("claude", "codex", "copilot", "jsonl")}
+    flags = [word for name, place in homes.items() for word in (f"--{name}-home", str(place))]
+
+    record = invoke(verb, "--source", "auto,copilot-cli,jsonl", *flags)
+
+    paths = [item["path"] for item in record["skipped"]] if verb == "harvest" else record["notes"]
+    for place in homes.values():
+        assert any(str(place) in path for path in paths), paths
+
+
+def test_the_help_of_source_names_every_source(capsys: pytest.CaptureFixture[str]) -> None:
+    """And `auto` with what it stands for."""
+    assert cli.run(["harvest", "--help"]) == 0
+
+    help_ = " ".join(capsys.readouterr().out.split())
+    assert f"`auto` ({' and '.join(wiring.AUTO_SOURCES)})" in help_
+    assert f"{', '.join(wiring.SOURCES)}." in help_
+
+
+def test_an_unknown_source_is_refused_with_the_known_ones(say: Say) -> None:
+    """Nothing falls back."""
+    assert "known: claude, codex, copilot-cli, jsonl" in say("harvest", "--source", "claude,cursor", code=2)
+
+
+# --- records -----------------------------------------------------------------------------------------------------
+
+
+def test_harvest_output_is_a_tasks_file_for_review(
+    repo: Repository, home: Path, say: Say, invoke: Run, tmp_path: Path
+) -> None:
+    """Unreviewed, never overwritten, and taken by `run --tasks-file` of the simulation."""
+    sessions(home, repo, PNPM)
+    file = tmp_path / "tasks.json"
+
+    say("harvest", "--output", str(file))
+
+    record = json.loads(file.read_text())
+    assert record["reviewed"] is False
+    assert len(record["tasks"]) == 4
+    assert "exists already" in say("harvest", "--output", str(file), code=2)
+    assert invoke("run", "--tasks-file", str(file))["reason"] == "improved"
+    assert "cannot be written" in say("harvest", "--output", str(tmp_path / "no" / "tasks.json"), code=2)
+
+
+def test_harvest_json_has_the_fields_of_its_record(repo: Repository, home: Path, invoke: Run) -> None:
+    """Sessions with typed prompts and their turns, tasks with the one rule of their need."""
+    sessions(home, repo, PNPM)
+
+    found = invoke("harvest")
+
+    assert set(found) == {"v", "sessions", "tasks", "skipped"}
+    first = found["sessions"][0]
+    assert set(first) == {
+        *("id", "source", "cwd", "branch", "started", "ended"),
+        *("prompts", "final", "tools", "skills", "files"),
+    }
+    assert [prompt["text"] for prompt in first["prompts"]] == [PNPM[0][0], PNPM[0][2]]
+    assert first["final"] == PNPM[0][3]
+    assert {task["rule"] for task in found["tasks"]} == {"Use pnpm, not npm"}

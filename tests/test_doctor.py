@@ -1,0 +1,472 @@
+"""`doctor`: what it finds in good and bad times, and that it only looks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillopt_git import checkup, cli, wiring
+from tests.helpers import Repository
+from tests.nights import PNPM, Run, sessions
+
+Doctor = Callable[..., dict[str, Any]]
+Capture = pytest.CaptureFixture[str]
+
+HOMES = {
+    "claude": (".claude", "projects/-home-alice-acme-api/0b5e.jsonl"),
+    "codex": (".codex", "sessions/2026/01/31/rollout-2026-01-31T10-00-00-01a22848-e2c9-7d53-9911-c8f330ba1746.jsonl"),
+    "copilot-cli": (".copilot", "session-state/0b5e/events.jsonl"),
+    "jsonl": (".local/share/skillopt/sessions", "aider.jsonl"),
+}
+
+
+@pytest.fixture
+def doctor(capsys: Capture, repo: Repository) -> Doctor:
+    """Its record, of the repository unless another folder is named."""
+
+    def call(*args: str, at: Path | None = None, code: int = 0) -> dict[str, Any]:
+        capsys.readouterr()
+        assert cli.run(["doctor", "--repo", str(at or repo.path), *args, "--json"]) == code
+        return dict(json.loads(capsys.readouterr().out))
+
+    return call
+
+
+@pytest.fixture
+def page(capsys: Capture, repo: Repository) -> Callable[..., str]:
+    """What it tells a person."""
+
+    def call(*args: str, at: Path | None = None, code: int = 0) -> str:
+        capsys.readouterr()
+        assert cli.run(["doctor", "--repo", str(at or repo.path), *args]) == code
+        return capsys.readouterr().out
+
+    return call
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that everybody can reach: those of the tests are closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def fill(home: Path, source: str, data: bytes = b"{}\n") -> Path:
+    """One transcript where the source keeps its own."""
+    path = home / HOMES[source][1]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def state(record: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(item for item in record["sources"] if item["name"] == name)
+
+
+# --- sources -----------------------------------------------------------------------------------------------------
+
+
+def test_every_source_is_looked_at() -> None:
+    """What `doctor` knows of homes covers what the wiring knows of sources."""
+    assert list(checkup.AGENTS) == list(wiring.SOURCES) == list(HOMES)
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_each_home_is_measured(name: str, isolated: Path, doctor: Doctor) -> None:
+    """In the usual folder: transcripts, bytes, the newest change, the mode of their folder."""
+    path = fill(isolated / HOMES[name][0], name, b"x" * 1234)
+    os.utime(path, (1_700_000_000, 1_700_000_000))
+    folder = isolated / HOMES[name][0] / checkup.AGENTS[name].folders[0]
+    folder.chmod(0o750)
+
+    record = doctor()
+
+    assert state(record, name) == {
+        "name": name,
+        "home": str(isolated / HOMES[name][0]),
+        "decided_by": "default",
+        "exists": True,
+        "readable": True,
+        "transcripts": 1,
+        "bytes": 1234,
+        "newest": "2023-11-14T22:13:20.000Z",
+        "mode": "0750",
+        "auto": name in ("claude", "codex"),
+        "chosen": name in ("claude", "codex"),
+        "skipped": state(record, name)["skipped"],  # codex and Copilot have a second folder, which need not be there
+    }
+    for other in set(HOMES) - {name}:
+        found = state(record, other)
+        assert (found["exists"], found["readable"], found["mode"], found["newest"]) == (False, False, None, None)
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_what_decides_a_home_is_told(
+    name: str, tmp_path: Path, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A flag or a setting goes before the variable; the source itself looks where `doctor` says."""
+    agent = checkup.AGENTS[name]
+    monkeypatch.setenv(agent.variable, str(tmp_path / "named"))
+    by_variable = state(doctor(), name)
+    flag = f"--{agent.setting.replace('_', '-')}"
+    by_flag = state(doctor(flag, str(tmp_path / "flagged")), name)
+    monkeypatch.setenv(f"SKILLOPT_HARVEST_{agent.setting.upper()}", str(tmp_path / "set"))
+    by_setting = state(doctor(), name)
+
+    assert by_variable["decided_by"] == agent.variable
+    assert Path(by_variable["home"]).is_relative_to(tmp_path / "named")
+    assert (by_flag["home"], by_flag["decided_by"]) == (str(tmp_path / "flagged"), f"harvest.{agent.setting}")
+    assert (by_setting["home"], by_setting["decided_by"]) == (str(tmp_path / "set"), f"harvest.{agent.setting}")
+
+
+def test_what_is_read_follows_the_settings(doctor: Doctor, page: Callable[..., str]) -> None:
+    """`auto` or names, also several."""
+    record = doctor("--source", "claude,copilot-cli")
+
+    assert [item["name"] for item in record["sources"] if item["chosen"]] == ["claude", "copilot-cli"]
+    told = page("--source", "claude,copilot-cli")
+    for line in (
+        "claude: is read",
+        "codex: would be read by `auto`",
+        "copilot-cli: is read, for it is named",
+        "jsonl: is read only when named: `--source jsonl`",
+    ):
+        assert f"  {line}\n" in told
+
+
+def test_what_is_in_the_way_is_counted_by_reason(isolated: Path, doctor: Doctor, page: Callable[..., str]) -> None:
+    """A folder named like a transcript and a dangling link are passed by."""
+    home = isolated / HOMES["jsonl"][0]
+    fill(home, "jsonl")
+    (home / "x.jsonl").mkdir()
+    (home / "gone.jsonl").symlink_to(home / "nowhere.jsonl")
+
+    assert state(doctor(), "jsonl")["skipped"] == {"a dangling link": 1, "not a file": 1}
+    assert "passed by: 1 a dangling link, 1 not a file" in page()
+
+
+def test_a_single_file_can_be_the_home_of_neutral_sessions(tmp_path: Path, doctor: Doctor) -> None:
+    """It is measured like a folder with one transcript."""
+    file = tmp_path / "aider.jsonl"
+    file.write_text("{}\n")
+    file.chmod(0o600)
+
+    found = state(doctor("--jsonl-home", str(file)), "jsonl")
+
+    assert (found["exists"], found["readable"], found["transcripts"], found["mode"]) == (True, True, 1, "0600")
+
+
+def test_no_transcript_is_opened_and_nothing_is_written(isolated: Path, repo: Repository) -> None:
+    """Watched from inside: no file of a home is opened, and none anywhere for writing."""
+    for name, (home, _) in HOMES.items():
+        fill(isolated / home, name)
+    code = (
+        "import os, sys\n"
+        "def watch(event, args):\n"
+        "    if event == 'open' and isinstance(args[0], str):\n"
+        "        print('opened', args[2] & (os.O_WRONLY | os.O_RDWR), args[0], file=sys.stderr)\n"
+        "    elif event in ('os.mkdir', 'os.rename', 'os.remove', 'os.link', 'os.symlink', 'os.chmod'):\n"
+        "        print(event, 1, args[0], file=sys.stderr)\n"
+        "sys.dont_write_bytecode = True\n"
+        "from skillopt_git.cli import main\n"
+        "sys.addaudithook(watch)\n"
+        "sys.argv = ['skillopt-git', 'doctor', '--json', '--repo', sys.argv[1]]\n"
+        "main()\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code, repo.path], capture_output=True, text=True, check=True)
+
+    opened = [line.split(" ", 2) for line in done.stderr.splitlines()]
+    assert [item["transcripts"] for item in json.loads(done.stdout)["sources"]] == [1, 1, 1, 1]
+    assert len(opened) > 10
+    assert [path for _, _, path in opened if str(path).endswith(".jsonl")] == []
+    written = [path for _, writing, path in opened if writing != "0"]
+    assert [path for path in written if not path.startswith((tempfile.gettempdir(), "/dev/"))] == []
+    assert not (repo.path / ".git" / "skillopt").exists()
+
+
+def test_a_home_that_may_not_be_read_is_a_finding(public: Path) -> None:
+    """The rest is told, whatever else is closed. In a process of its own, for the administrator may read everything."""
+    fill(public, "claude")
+    (public / "projects").chmod(0)
+    code = (
+        "import json, os, sys\n"
+        "from dataclasses import asdict\n"
+        "from pathlib import Path\n"
+        "from skillopt_git.checkup import check\n"
+        "look = lambda: check(Path(sys.argv[1]), {'harvest.claude_home': sys.argv[1]})\n"
+        "look()\n"  # everything is imported before the administrator becomes nobody
+        "os.getuid() or (os.setgid(65534), os.setuid(65534))\n"
+        "found = look()\n"
+        "print(json.dumps({'source': asdict(found.sources[0]), 'findings': found.findings}))\n"
+    )
+    public.chmod(0o777)
+    environ = os.environ | {"TMPDIR": str(public)}  # which git's input goes through
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code, public], capture_output=True, text=True, check=True, env=environ
+        )
+    finally:
+        (public / "projects").chmod(0o755)
+
+    record = json.loads(done.stdout)
+    found = record["source"]
+    assert (found["exists"], found["readable"], found["skipped"]) == (True, False, {"unreadable": 1})
+    assert any(f"Not all of {public} may be read" in finding for finding in record["findings"])
+
+
+@pytest.mark.parametrize(("mode", "way", "told"), [(0o755, 0o755, True), (0o750, 0o710, True), (0o700, 0o755, False)])
+def test_transcripts_that_others_can_list_are_a_finding(
+    mode: int, way: int, told: bool, public: Path, doctor: Doctor
+) -> None:
+    """With the command that closes the folder, which works; a closed folder on the way keeps others out, too."""
+    home = public / "my home"
+    fill(home, "claude")
+    (home / "projects").chmod(mode)
+    home.chmod(way)
+
+    findings = doctor("--claude-home", str(home))["findings"]
+
+    assert len([item for item in findings if "look into" in item]) == told
+    if told:
+        assert f"(mode {mode:04o})" in findings[0]
+        subprocess.run(shlex.split(findings[0].split("`")[1]), check=True)
+    home.chmod(0o700 if not told else way)
+    (home / "projects").chmod(0o700 if told else 0o755)
+    assert doctor("--claude-home", str(home))["findings"] == []
+
+
+# --- nothing to read ---------------------------------------------------------------------------------------------
+
+
+def test_no_transcripts_at_all_is_a_finding_with_a_way_on(isolated: Path, doctor: Doctor) -> None:
+    """Another folder where there is nothing anywhere, else the agents that left some."""
+    nowhere = doctor()["findings"]
+    fill(isolated / ".copilot", "copilot-cli")
+    elsewhere = doctor()["findings"]
+
+    where = f"There are no transcripts in {isolated / '.claude'} or {isolated / '.codex'}: "
+    assert nowhere == [f"{where}name another folder with --claude-home or --codex-home."]
+    assert elsewhere == [f"{where}`--source copilot-cli` reads those that are there."]
+    assert doctor("--source", "copilot-cli")["findings"] == []
+
+
+def test_a_home_that_was_named_and_is_not_there_is_a_finding(isolated: Path, tmp_path: Path, doctor: Doctor) -> None:
+    """Even where another has transcripts: somebody may have mistyped it."""
+    fill(isolated / ".claude", "claude")
+
+    assert doctor()["findings"] == []
+    assert doctor("--codex-home", str(tmp_path / "codx"))["findings"] == [
+        f"There is no {tmp_path / 'codx'}, which harvest.codex_home names: correct it, or make the folder."
+    ]
+
+
+# --- the repository ----------------------------------------------------------------------------------------------
+
+
+def test_a_healthy_place_is_told_whole(
+    repo: Repository, isolated: Path, home: Path, doctor: Doctor, invoke: Run
+) -> None:
+    """Versions, repository with base and private folder, settings files, backend, time zone; no findings."""
+    sessions(home, repo, PNPM)
+    invoke("harvest")
+    (repo.path / ".skillopt.toml").write_text("[propose]\ntime_zone = 'Europe/Paris'\n")
+    (repo.path / "pyproject.toml").write_text("[tool.ruff]\n")
+    own = isolated / ".config" / "skillopt" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(f"[replay]\nbackend = 'mock'\n[harvest]\nclaude_home = '{home}'\n")
+
+    record = doctor()
+
+    assert set(record) == {
+        *("v", "version", "python", "git", "repository", "sources", "settings", "backend", "time_zone", "findings")
+    }
+    assert record["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert record["git"] in repo.git("version")
+    private = repo.path / ".git" / "skillopt"
+    assert record["repository"] == {
+        "root": str(repo.path),
+        "base": "main",
+        "base_commit": repo.git("rev-parse", "HEAD").strip(),
+        "private": str(private),
+        "mode": "0700",
+        "checkpoint": {},
+        "index_bytes": sum(file.stat().st_size for file in (private / "index").iterdir()),
+    }
+    assert record["repository"]["index_bytes"] > 0
+    assert record["settings"] == [
+        {"path": str(repo.path / "pyproject.toml"), "there": False},
+        {"path": str(repo.path / ".skillopt.toml"), "there": True},
+        {"path": str(own), "there": True},
+    ]
+    assert (record["backend"], record["time_zone"], record["findings"]) == ("mock", "Europe/Paris", [])
+
+
+def checkpoint(repo: Repository, text: str) -> Path:
+    folder = repo.path / ".git" / "skillopt"
+    folder.mkdir(mode=0o700)
+    (folder / "checkpoint.json").write_text(text)
+    return folder / "checkpoint.json"
+
+
+def test_the_checkpoint_is_told_per_home(repo: Repository, doctor: Doctor, page: Callable[..., str]) -> None:
+    """Up to when each home was read."""
+    checkpoint(repo, '{"v": 1, "read": {"claude": {"/home/alice/.claude": "2026-01-31T10:00:00+01:00"}}}')
+
+    assert doctor()["repository"]["checkpoint"] == {"claude": {"/home/alice/.claude": "2026-01-31T09:00:00.000Z"}}
+    assert "claude: /home/alice/.claude was read up to 2026-01-31 09:00 UTC" in page()
+
+
+@pytest.mark.parametrize(
+    ("text", "finding"), [("{", "checkpoint.json is not valid"), ('{"v": 2}', "was written by a newer tool (v 2)")]
+)
+def test_a_checkpoint_that_cannot_be_read_is_a_finding(
+    text: str, finding: str, repo: Repository, doctor: Doctor
+) -> None:
+    """And stays as it is: a run decides what becomes of it."""
+    file = checkpoint(repo, text)
+
+    assert any(finding in told for told in doctor()["findings"])
+    assert file.read_text() == text
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_checkpoint_that_is_no_file_is_a_finding(repo: Repository, doctor: Doctor) -> None:
+    """Whatever is in the way, it is told."""
+    file = checkpoint(repo, "")
+    file.unlink()
+    file.mkdir()
+
+    assert any(f"{file} cannot be read" in told for told in doctor()["findings"])
+
+
+def test_a_private_folder_that_others_can_list_is_a_finding(public: Path, doctor: Doctor) -> None:
+    """It holds what nobody else may see."""
+    Repository.create(public / "acme-api", {"README.md": ""})
+    folder = public / "acme-api" / ".git" / "skillopt"
+    folder.mkdir()
+    folder.chmod(0o755)
+
+    findings = doctor(at=public / "acme-api")["findings"]
+
+    assert f"Others than you can look into {folder} (mode 0755): `chmod go-rwx {folder}` keeps them out." in findings
+
+
+def test_outside_of_a_repository_the_rest_is_told(tmp_path: Path, doctor: Doctor, page: Callable[..., str]) -> None:
+    """It says so, and it is no failure; the user's own settings still count."""
+    record = doctor(at=tmp_path)
+
+    assert record["repository"] is None
+    assert f"{tmp_path} is not in a git repository: name one with --repo" in record["findings"][0]
+    assert len(record["settings"]) == 1
+    assert len(record["sources"]) == 4
+    assert "Repository\n  none\n" in page(at=tmp_path)
+
+
+def test_a_repository_without_commits_has_no_base(tmp_path: Path, doctor: Doctor, page: Callable[..., str]) -> None:
+    """Which is a finding, with what to do."""
+    empty = Repository.create(tmp_path / "empty", {})
+
+    record = doctor(at=empty.path)
+
+    assert record["repository"]["base"] is None
+    assert "There are no commits yet: commit something first: a proposal needs a branch to go to." in record["findings"]
+    assert "  base: none\n" in page(at=empty.path)
+
+
+def test_without_git_the_sources_are_told(
+    doctor: Doctor, page: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One finding says that git is missing."""
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    record = doctor()
+
+    assert (record["git"], record["repository"]) == (None, None)
+    assert [item for item in record["findings"] if "Git is not installed" in item] == record["findings"][:1]
+    assert ", git is missing\n" in page()
+
+
+# --- settings ----------------------------------------------------------------------------------------------------
+
+
+def test_broken_settings_are_a_finding_and_an_error(
+    repo: Repository, tmp_path: Path, doctor: Doctor, page: Callable[..., str]
+) -> None:
+    """Exit 2 with the error any verb would end with; all else is told by the defaults and the flags."""
+    (repo.path / ".skillopt.toml").write_text("[gate]\nmetrik = 'hard'\n[replay]\nbackend = 'mock'\n")
+    (repo.path / "pyproject.toml").write_text("[tool\n")
+
+    record = doctor("--claude-home", str(tmp_path), code=2)
+
+    assert record["error"]["kind"] == "config"
+    assert "did you mean 'gate.metric'?" in record["error"]["message"]
+    assert record["findings"][0].startswith("The settings are not valid: ")
+    assert "may not be set by a repository" in record["findings"][0]
+    assert "\n" not in record["findings"][0]
+    assert state(record, "claude")["home"] == str(tmp_path)
+    assert record["backend"] is None
+    assert "  - The settings are not valid: " in page(code=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "finding"),
+    [
+        ("SKILLOPT_REPLAY_BACKEND", "mok", "Backend 'mok' is unknown: did you mean 'mock'?"),
+        ("SKILLOPT_HARVEST_SOURCE", "claud", "Source 'claud' is unknown: did you mean 'claude'?"),
+        ("SKILLOPT_HARVEST_CODEX_HOME", "~nobody-here/x", "~nobody-here/x names the home of nobody on this machine"),
+    ],
+)
+def test_a_setting_that_leads_nowhere_is_an_error_too(
+    name: str, value: str, finding: str, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other sources are told all the same."""
+    monkeypatch.setenv(name, value)
+
+    record = doctor(code=2)
+
+    assert [item for item in record["findings"] if item.startswith(finding)]
+    assert record["error"]["kind"] == "config"
+    assert len(record["sources"]) >= 3
+
+
+# --- for people --------------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_healthy_place(repo: Repository, isolated: Path, page: Callable[..., str]) -> None:
+    """Every part is there, and it says that nothing is wrong."""
+    path = fill(isolated / ".claude", "claude", b"x" * 1_234_567)
+    shutil.copy(path, path.with_name("1.jsonl"))
+    for copy in path.parent.iterdir():
+        os.utime(copy, (1_700_000_000, 1_700_000_000))
+    (isolated / ".claude" / "projects").chmod(0o700)
+
+    told = page()
+
+    assert f"    {isolated / '.claude'} (the usual folder)\n" in told
+    assert "    2 transcripts, 2.47 MB, the newest of 2023-11-14 22:13 UTC, mode 0700\n" in told
+    assert f"    {isolated / '.copilot'} (the usual folder), not there\n" in told
+    assert f"  private folder: {repo.path / '.git' / 'skillopt'}, not made yet\n" in told
+    assert "  backend: none; `run` needs one" in told
+    assert told.endswith("\nNothing wants attention.\n")
+
+
+@pytest.mark.parametrize(
+    ("size", "told"), [(0, "0 bytes"), (999, "999 bytes"), (1000, "1 kB"), (10**8, "100 MB"), (2 * 10**9, "2.0 GB")]
+)
+def test_sizes_are_told_in_three_figures(size: int, told: str, isolated: Path, page: Callable[..., str]) -> None:
+    """A sparse file is as large as it says."""
+    os.truncate(fill(isolated / ".claude", "claude"), size)
+
+    assert f"1 transcript, {told}, " in page()
