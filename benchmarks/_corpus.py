@@ -24,7 +24,7 @@ FOLDERS = tuple(f"/home/dev/acme-{name}" for name in ("api", "web", "billing", "
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CUT = re.compile(r"…?\[vendor text cut here, (\d+) characters in the original\]")
 _OUTPUTS = frozenset({"stdout", "output", "aggregated_output", "formatted_output", "detailedContent"})
-_MEDIAN, _SPREAD, _LONGEST = 5_000, 1.3, 120_000  # characters of a tool's output, log-normal
+_MEDIAN, _SPREAD, _LONGEST = 8_000, 1.3, 120_000  # characters of a tool's output, log-normal
 
 
 @dataclass
@@ -121,11 +121,13 @@ def _codex(maker: Maker, folder: str, lines: list[str], session: str) -> Iterato
 
 
 def _copilot(maker: Maker, folder: str, lines: list[str], session: str) -> Iterator[dict[str, Any]]:
+    before = None
     for turn in count():
         worked = _worked(maker, lines[min(turn, 1) :], "tool.execution_start", "tool.execution_complete")
         for record in _records(maker, folder, worked):
             if record["type"] == "session.start":
                 record["data"]["sessionId"] = session
+            record["parentId"], before = before, record["id"]
             yield record
 
 

@@ -1,10 +1,10 @@
 """How fast sessions come in, and in how much memory: against `json.loads` on each line, and against `cat`.
 
-    python benchmarks/harvest.py [--full] [--megabytes N] [--files N]
+    python -m benchmarks.harvest [--full] [--megabytes N] [--files N]
 
-Over made-up homes of three agents (`_corpus.py`): 300 MB in 400 files, or with `--full` 2 GB in 20,000. Each line of the
-table is a process of its own, so that its peak memory is its own. The second harvest finds nothing changed and opens no
-transcript; it is told against a bare walk that asks for each file's size and time.
+Over made-up homes of three agents (`_corpus.py`): 300 MB in 400 files, or with `--full` 2 GB in 20,000. Each line of
+the table is a process of its own, so that its peak memory is its own. The second harvest finds nothing changed and
+opens no transcript; it is told against a bare walk that asks for each file's size and time.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
 
 from skillopt_git.model import Session
 from skillopt_git.ports import Redaction
@@ -52,10 +51,11 @@ def _is_replay(cwd: str | None, opening: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Cleaner:
-    """Redaction of names, which come up again and again, and of whole sessions."""
+    """Redaction of names and texts, each once, for they come up again and again, and of whole sessions."""
 
     redact: Redaction
     _plain: dict[str, bool] = field(default_factory=dict, repr=False)
+    _texts: dict[str, str] = field(default_factory=dict, repr=False)
 
     def name(self, text: str) -> str:
         """A path, a branch, an id. A UUID in it is random by nature, and the time in a file's name is a time."""
@@ -66,7 +66,6 @@ class Cleaner:
         return all(self.name(text) == text for text in names)
 
     def session(self, session: Session) -> Session:
-        words = cache(self.redact.text)  # the final text stands in the last turn, too
         return replace(
             session,
             id=self.name(session.id),
@@ -75,13 +74,19 @@ class Cleaner:
             original_cwd=_maybe(session.original_cwd, self.name),
             branch=_maybe(session.branch, self.name),
             turns=tuple(
-                replace(turn, id=self.name(turn.id), text=_clipped(words(turn.text))) for turn in session.turns
+                replace(turn, id=self.name(turn.id), text=_clipped(self._text(turn.text))) for turn in session.turns
             ),
-            final=_clipped(words(session.final)),
+            final=_clipped(self._text(session.final)),
             tools=tuple(map(self.name, session.tools)),
             skills=tuple(map(self.name, session.skills)),
             files=tuple(map(self.name, session.files)),
         )
+
+    def _text(self, text: str) -> str:
+        """A final text stands in the last turn, too, and a fork repeats what it was forked from."""
+        if text not in self._texts:
+            self._texts[text] = self.redact.text(text)
+        return self._texts[text]
 
     def _is_plain(self, text: str) -> bool:
         if text not in self._plain:

@@ -39,7 +39,7 @@ class Index:
 
     def keep(self, home: Home, entries: Mapping[str, Entry]) -> None:
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        write(self._path(home), pack(_Kept(self.made_by, tuple(entries.values()))))
+        write(self._path(home), pack(_Kept(self.made_by, tuple(entries.values()))), lasting=False)
 
     def _path(self, home: Home) -> Path:
         return self.folder / f"{hashlib.sha256(chr(0).join(home).encode()).hexdigest()[:16]}.json"

@@ -161,14 +161,18 @@ def refuse_newer(data: bytes, where: str) -> None:
         raise ConfigError(f"{where} was written by a newer tool (v {version})", "update skillopt-git")
 
 
-def write(path: Path, data: bytes, *, replace: bool = True) -> None:
-    """The whole file or nothing, readable by its owner only. Without `replace` a file that is there stays."""
+def write(path: Path, data: bytes, *, replace: bool = True, lasting: bool = True) -> None:
+    """The whole file or nothing, readable by its owner only. Without `replace` a file that is there stays.
+
+    What is not `lasting` may be lost with the machine's power, which spares waiting for the disk.
+    """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
         if replace:
             Path(temporary).replace(path)
         else:

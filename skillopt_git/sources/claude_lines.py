@@ -17,8 +17,8 @@ from skillopt_git.model import Json
 
 UNKNOWN = ""  # a parent that is not named, unlike None: the start of a conversation
 
-_FACTS_LIMIT = 1500  # bytes
 NO_FACTS = b"\n\n"  # what no line ends with
+_FACTS_LIMIT = 1500  # bytes
 
 
 class Origin(Shape, frozen=True):
@@ -132,17 +132,17 @@ def facts(line: bytes) -> bytes:
     return line[at:] if at >= 0 else NO_FACTS
 
 
-def outcome(line: bytes, facts: bytes) -> Outcome | None:
-    """A tool's result in the usual form, if it ends with these `facts`; nothing of what the tool put out is looked at.
+def outcome(line: bytes, ending: bytes) -> Outcome | None:
+    """A tool's result in the usual form, if its facts are this `ending`; nothing of what the tool put out is looked at.
 
     A line that broke off in the middle, with another written over it, begins as one record and ends as another. Just
     before the facts stands who called the tool, which is the parent: if both agree, beginning and end are one record's.
     """
-    caller = len(line) - len(facts) - _UUID_LENGTH - len(b'",')
+    caller = len(line) - len(ending) - _UUID_LENGTH - len(b'",')
     if not line.endswith(_CALLER, 0, max(caller, 0)):
         return None
     head = _HEAD.match(line)
-    if not head or not line.endswith(head[1] + b'",' + facts):
+    if not head or not line.endswith(head[1] + b'",' + ending):
         return None
     start, end = head.end(), line.find(_END, head.end())
     last_limit = _ERROR_LIMIT if head[2] or head[3] else _LAST_LIMIT

@@ -99,8 +99,12 @@ class Notes:
         self._grow(uuid, node)
         if words:
             self.said[uuid] = words
-        if line.type == "user":
-            self.done.update(done(line))
+        elif line.message.content:
+            self._heard(uuid, line)
+
+    def _heard(self, uuid: str, line: Line) -> None:
+        """What the agent is told without anybody having said it."""
+        self.done.update(done(line))
         if follows_a_skill(line):
             self.deeds[uuid] = (Deed(commanded=True),)
 

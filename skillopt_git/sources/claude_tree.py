@@ -116,7 +116,7 @@ def _beside(tree: Tree, path: Sequence[str], depth: Mapping[str, int], aside: It
     for said in aside:
         parent = depth.get(tree.nodes[said.uuid].parent or "")
         if said.uuid not in answered and parent is not None:
-            following = (tree.said[uuid].kind for uuid in path[parent + 1 :] if uuid in tree.said)
+            following = (tree.said[path[at]].kind for at in range(parent + 1, len(path)) if path[at] in tree.said)
             if said.source == "queued" or next(following, None) == "answer":
                 yield said
 
