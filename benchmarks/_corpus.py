@@ -8,6 +8,7 @@ ten thousand, which makes most of a transcript's bytes, as in life.
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import sysconfig
@@ -178,6 +179,7 @@ def make(home: Path, *, size: int, files: int, seed: int = 7) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             records = agent.records(maker, folder, maker.chance.choice(templates), session)
             _write(path, records, int(mean * maker.chance.uniform(0.2, 1.8)))
+            os.utime(path, times=(maker.time.timestamp(), maker.time.timestamp()))
 
 
 def _write(path: Path, records: Iterator[dict[str, Any]], size: int) -> None:

@@ -13,19 +13,19 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from skillopt_git import __version__, schema, wiring
 from skillopt_git.config import FILE_NAME, Config, load, user_file
 from skillopt_git.errors import ConfigError, SkilloptError, UsageError
 from skillopt_git.gitrepo import GitRepo, execute
+from skillopt_git.intake import written
 from skillopt_git.model import Skipped
 from skillopt_git.ports import SessionSource
 from skillopt_git.private import Checkpoint, Private, refuse_newer
 from skillopt_git.targets import default_base
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Who besides the owner may list a folder, and what they need on the way to it: everybody, or a group.
 _OTHERS = ((0o004, 0o001), (0o040, 0o011))
 
@@ -267,7 +267,8 @@ def _decided_by(agent: Agent, config: Config, environ: Mapping[str, str]) -> str
 
 
 def _looked_at(source: SessionSource, decided_by: str, chosen: bool) -> SourceState:
-    transcripts = size = newest = 0
+    transcripts = size = 0
+    newest: datetime | None = None
     skipped: Counter[str] = Counter()
     for item in source.transcripts():
         if isinstance(item, Skipped):
@@ -275,7 +276,7 @@ def _looked_at(source: SessionSource, decided_by: str, chosen: bool) -> SourceSt
         else:
             transcripts += 1
             size += sum(file.size for file in item.files)
-            newest = max(newest, item.changed_ns)
+            newest = max(newest or written(item), written(item))
     folders = _folders(source.home, source.name)
     return SourceState(
         name=source.name,
@@ -285,7 +286,7 @@ def _looked_at(source: SessionSource, decided_by: str, chosen: bool) -> SourceSt
         readable=all(map(_is_readable, (Path(source.home), *folders))),
         transcripts=transcripts,
         bytes=size,
-        newest=_EPOCH + timedelta(microseconds=newest // 1000) if transcripts else None,
+        newest=newest,
         mode=_mode(folders[0]) if folders else None,
         auto=source.name in wiring.AUTO_SOURCES,
         chosen=chosen,

@@ -123,7 +123,7 @@ class Console:
         self._close_line()
         if event.done == event.total or not self._is_watched():
             return
-        longest = f"{event.source}  {event.total:,} of {event.total:,} transcripts"
+        longest = f" {event.total:,} of {event.total:,} transcripts"
         room = _rich(self._stderr).width - len(longest) - 1
         if room >= _NARROW:
             from rich.console import Group
@@ -132,7 +132,7 @@ class Console:
 
             bar = ProgressBar(event.total, event.done, width=min(room, _BAR))
             count = Text(f" {_sentence(event)}", style="dim", end="")
-            self._overwrite(Group(Text(f"{event.source} ", end=""), bar, count))
+            self._overwrite(Group(bar, count))
 
     def _is_watched(self) -> bool:
         """Whether stderr is a terminal, and one that can erase a line."""
@@ -182,7 +182,7 @@ def _sentence(event: LearningEvent) -> str:
     from skillopt_git.ports import Called, Gated, Harvested, Mined, Reflected, Scanned
 
     match event:
-        case Scanned(_, done, total):
+        case Scanned(done, total):
             return f"{done:,} of {total:,} transcripts"
         case Harvested(sessions, skipped):
             return f"read {_many(sessions, 'session')}, skipped {skipped}"

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from functools import partial
+from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 from skillopt_git.cleaning import Cleaner
-from skillopt_git.intake import Found, Intake
+from skillopt_git.intake import Found, Intake, Old, written
 from skillopt_git.model import Session, Skipped
-from skillopt_git.ports import HarvestIndex, Listener, Redaction, SessionSource
+from skillopt_git.ports import HarvestIndex, Listener, Redaction, Scanned, SessionSource
 from skillopt_git.scope import Scope
 from skillopt_git.transcripts import Heading, Home
 
+BEFORE, OVER = "before the window", "over the limit"
 CLOCK_DRIFT = timedelta(days=1)  # how far ahead of ours another clock is believed
 
 Headless: TypeAlias = Literal["keep", "skip"]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +74,24 @@ def harvest(
 ) -> Harvest:
     """The newest `limit` sessions that count and were not read before."""
     clean = Cleaner(redact)
-    intakes = tuple(Intake(source, index, clean, notify) for source in sources)
+    intakes = tuple(Intake(source, index, clean) for source in sources)
     windows = {intake.home: window(intake.source) for intake in intakes}
-    newest = _Newest(limit)
-    copies: set[tuple[str, str, str]] = set()
-    for intake in intakes:
-        for found in intake.sessions():
-            last = _last_activity(found, intake, now)
-            reason = _refusal(found.heading, last, windows[intake.home], scope, headless) or _copied(found, copies)
+    newest, copies = _Newest(limit), set[tuple[str, str, str]]()
+    every = [(written(item), intake, item) for intake in intakes for item in intake.transcripts()]
+    every.sort(key=itemgetter(0), reverse=True)  # once there are enough sessions, what is older need not be read
+    for done, (_, intake, transcript) in enumerate(every, 1):
+        here = windows[intake.home]
+        for item in intake.sessions(transcript, partial(_too_old, newest, here)):
+            if isinstance(item, Old):
+                newest.leave(intake, transcript.path, item.last, item.reason)
+                continue
+            last = _last_activity(item, intake, now)
+            reason = _refusal(item.heading, last, here, scope, headless) or _copied(item, copies)
             if reason:
-                intake.skip(found.heading.path, reason)
+                intake.skip(item.heading.path, reason)
             else:
-                newest.add(_Aged(last, found.heading.id, found.heading.path, found, intake))
+                newest.add(_Aged(last, item.heading.id, item.heading.path, item, intake))
+        notify(Scanned(done, len(every)))
     return _read(newest, intakes, windows, now)
 
 
@@ -98,7 +105,13 @@ def _last_activity(found: Found, intake: Intake, now: datetime) -> datetime:
         return last
     if last is not None:
         intake.skip(found.heading.path, "a time in the future")
-    return min(_EPOCH + timedelta(microseconds=found.transcript.changed_ns // 1000), now)
+    return min(written(found.transcript), now)
+
+
+def _too_old(newest: _Newest, window: Window, last: datetime) -> str | None:
+    if window.since is not None and last < window.since:
+        return BEFORE
+    return OVER if newest.floor is not None and last < newest.floor else None
 
 
 def _refusal(head: Heading, last: datetime, window: Window, scope: Scope, headless: Headless) -> str | None:
@@ -107,7 +120,7 @@ def _refusal(head: Heading, last: datetime, window: Window, scope: Scope, headle
     if not scope.holds(head):
         return "outside the scope"
     if window.since is not None and last < window.since:
-        return "before the window"
+        return BEFORE
     if window.read.get(head.id) == last:
         return "read before"
     if headless == "skip" and head.headless:
@@ -137,24 +150,34 @@ class _Aged(NamedTuple):
 
 @dataclass(slots=True)
 class _Newest:
-    """The newest sessions, and of the others when they were last active: their words need not stay in memory."""
+    """The newest sessions, and of the others when they were last active: their words need not stay in memory.
+
+    `floor`: what was last active before is not among them.
+    """
 
     limit: int
+    floor: datetime | None = None
     kept: list[_Aged] = field(default_factory=list)
     left: dict[Home, datetime] = field(default_factory=dict)  # the oldest that was left out
 
     def add(self, item: _Aged) -> None:
         self.kept.append(item)
-        if len(self.kept) > 2 * self.limit:
+        if len(self.kept) >= self.limit + self.limit // 4:
             self.settle()
 
     def settle(self) -> None:
         self.kept.sort(key=lambda item: item[:3])
         over = max(len(self.kept) - self.limit, 0)
         for item in self.kept[:over]:
-            item.intake.skip(item.path, "over the limit")
-            self.left[item.found.home] = min(item.last, self.left.get(item.found.home, item.last))
+            self.leave(item.intake, item.path, item.last, OVER)
         del self.kept[:over]
+        if len(self.kept) == self.limit:
+            self.floor = self.kept[0].last
+
+    def leave(self, intake: Intake, path: str, last: datetime, reason: str) -> None:
+        intake.skip(path, reason)
+        if reason == OVER:
+            self.left[intake.home] = min(last, self.left.get(intake.home, last))
 
 
 def _read(newest: _Newest, intakes: Sequence[Intake], windows: Mapping[Home, Window], now: datetime) -> Harvest:
@@ -173,9 +196,7 @@ def _read(newest: _Newest, intakes: Sequence[Intake], windows: Mapping[Home, Win
 
 def _next(window: Window, read: Mapping[str, datetime], left: datetime | None, now: datetime) -> Window:
     """What the next night has to read, given what was read tonight and the oldest session that was left."""
-    if left is None:
-        return Window(now)
-    since = min(left, now)
+    since = min(left or now, now)
     return Window(since, {name: last for name, last in {**window.read, **read}.items() if last >= since})
 
 
@@ -183,4 +204,4 @@ def _tally(intake: Intake, kept: int) -> Tally:
     reasons: Counter[str] = Counter()
     for (_, reason), count in intake.skipped.items():
         reasons[reason] += count
-    return Tally(source=intake.home[0], home=intake.home[1], found=intake.transcripts, kept=kept, skipped=reasons)
+    return Tally(source=intake.home[0], home=intake.home[1], found=intake.found, kept=kept, skipped=reasons)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 
 from skillopt_git.cleaning import Cleaner, heading
+from skillopt_git.lines import last_time
 from skillopt_git.model import Session, Skipped
-from skillopt_git.ports import HarvestIndex, Listener, Scanned, SessionSource
+from skillopt_git.ports import HarvestIndex, SessionSource
 from skillopt_git.transcripts import Entry, Heading, Home, Transcript
 
 # These may be otherwise next time, though the file is the same.
 PASSING = frozenset({"unreadable", "no such file", "replaced while it was read"})
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +30,19 @@ class Found:
     fresh: Session | None
 
 
+@dataclass(frozen=True, slots=True)
+class Old:
+    """A transcript that was not read, for the reason given: it was last active too long ago."""
+
+    last: datetime
+    reason: str
+
+
+def written(transcript: Transcript) -> datetime:
+    """When the youngest of its files was last written."""
+    return _EPOCH + timedelta(microseconds=max(file.mtime_ns for file in transcript.files) // 1000)
+
+
 @dataclass(slots=True)
 class Intake:
     """Reads one home. What is told of it on the way gathers in `skipped`, by path and reason."""
@@ -32,8 +50,7 @@ class Intake:
     source: SessionSource
     index: HarvestIndex
     clean: Cleaner
-    notify: Listener
-    transcripts: int = 0
+    found: int = 0
     skipped: Counter[tuple[str, str]] = field(default_factory=Counter)
     _known: Mapping[str, Entry] = field(default_factory=dict)
     _entries: dict[str, Entry] = field(default_factory=dict)
@@ -43,14 +60,30 @@ class Intake:
     def home(self) -> Home:
         return self.source.name, self.source.home
 
-    def sessions(self) -> Iterator[Found]:
-        """Every session of the home, one at a time."""
+    def transcripts(self) -> Iterator[Transcript]:
+        """All there are; none is opened."""
         self._known = self.index.recall(self.home)
-        transcripts = list(self._transcripts())
-        self.transcripts = len(transcripts)
-        for done, transcript in enumerate(transcripts, 1):
-            yield from self._sessions(transcript)
-            self.notify(Scanned(self.source.name, done, self.transcripts))
+        for item in self.source.transcripts():
+            if isinstance(item, Skipped):
+                self.skip(item.path, item.reason, item.count)
+            else:
+                self.found += 1
+                yield item
+
+    def sessions(self, transcript: Transcript, too_old: Callable[[datetime], str | None]) -> Iterator[Found | Old]:
+        """Its sessions; or that it is too old to be read, by the time of its files and by the last one in them."""
+        entry = self._known.get(transcript.path)
+        if entry is not None and entry.files == transcript.files:
+            self._same.add(transcript.path)
+        else:
+            entry = None
+        last = entry.last if entry is not None else _last_time(transcript, too_old)
+        reason = too_old(last) if last is not None else None
+        if last is not None and reason is not None:
+            self._entries[transcript.path] = Entry(files=transcript.files, last=last)
+            yield Old(last, reason)
+        else:
+            yield from self._read(transcript, entry if last is None else None)
 
     def whole(self, found: Found) -> Session | None:
         """The session with its words, redacted, and kept for next time; None if it vanished meanwhile."""
@@ -68,7 +101,7 @@ class Intake:
     def keep(self) -> None:
         """Remembers this harvest, but for what has a secret in its name or could not be read this time."""
         entries = {
-            path: entry for path, entry in self._entries.items() if path in self._same or self._may_be_kept(entry)
+            path: entry for path, entry in self._entries.items() if path in self._same or self._may_be_kept(path, entry)
         }
         if entries != self._known:
             self.index.keep(self.home, entries)
@@ -80,31 +113,19 @@ class Intake:
         for (path, reason), count in self.skipped.items():
             yield Skipped(path if path in self._same else self.clean.name(path), reason, count)
 
-    def _transcripts(self) -> Iterator[Transcript]:
-        for item in self.source.transcripts():
-            if isinstance(item, Skipped):
-                self.skip(item.path, item.reason, item.count)
-            else:
-                yield item
-
-    def _sessions(self, transcript: Transcript) -> Iterator[Found]:
-        entry = self._known.get(transcript.path)
-        fresh: list[Session | None] = []
-        if entry is not None and entry.files == transcript.files:
-            self._same.add(transcript.path)
-        else:
-            entry, fresh = self._entry(transcript)
+    def _read(self, transcript: Transcript, entry: Entry | None) -> Iterator[Found]:
+        """From the index where it knows them, else from the files."""
+        fresh: list[Session] = []
+        if entry is None:
+            read = list(self.source.read(transcript))
+            fresh = [item for item in read if isinstance(item, Session)]
+            told = tuple(item for item in read if isinstance(item, Skipped))
+            entry = Entry(files=transcript.files, headings=tuple(map(heading, fresh)), skipped=told)
         for item in entry.skipped:
             self.skip(item.path, item.reason, item.count)
         self._entries[transcript.path] = replace(entry, sessions=()) if entry.sessions else entry
-        for head, session in zip(entry.headings, fresh or [None] * len(entry.headings), strict=True):
+        for head, session in zip_longest(entry.headings, fresh):
             yield Found(home=self.home, transcript=transcript, heading=head, fresh=session)
-
-    def _entry(self, transcript: Transcript) -> tuple[Entry, list[Session | None]]:
-        read = list(self.source.read(transcript))
-        sessions = [item for item in read if isinstance(item, Session)]
-        told = tuple(item for item in read if isinstance(item, Skipped))
-        return Entry(files=transcript.files, headings=tuple(map(heading, sessions)), skipped=told), [*sessions]
 
     def _opened(self, found: Found) -> Session | None:
         """Of a session that only the index knew of."""
@@ -114,6 +135,22 @@ class Intake:
         self.skip(found.transcript.path, "replaced while it was read")
         return None
 
-    def _may_be_kept(self, entry: Entry) -> bool:
+    def _may_be_kept(self, path: str, entry: Entry) -> bool:
         passing = any(item.reason in PASSING for item in entry.skipped)
-        return not passing and all(map(self.clean.holds_no_secret, entry.headings))
+        return not passing and self.clean.name(path) == path and all(map(self.clean.holds_no_secret, entry.headings))
+
+
+def _last_time(transcript: Transcript, too_old: Callable[[datetime], str | None]) -> datetime | None:
+    """When it was last active, told by a look at its end; None if it has to be read.
+
+    Copying a file makes it younger than what it holds, and restoring one can make it older: both times count.
+    """
+    latest = written(transcript)
+    if too_old(latest) is None:
+        return None
+    for file in transcript.files:
+        last = last_time(file)
+        if last is None:
+            return None
+        latest = max(latest, last)
+    return latest

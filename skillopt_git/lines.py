@@ -31,6 +31,8 @@ T = TypeVar("T")
 LINE_LIMIT = 16 << 20  # bytes; a longer line is passed by
 UNPACKED_LIMIT = 4 << 30  # bytes of a packed file that are read
 _BUFFER = 1 << 20
+_END = 1 << 14  # bytes, some dozen records
+_TIMES = re.compile(rb'"time(?:stamp)?": ?"([0-9T:.Z+-]{10,40})"')  # inside a text its quotes would be escaped
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 _DECODE = msgspec.json.Decoder().decode
@@ -68,6 +70,19 @@ def read(state: FileState, bad: Counter[str]) -> Iterator[bytes]:
         limit = UNPACKED_LIMIT if state.path.endswith(".zst") else os.fstat(file.fileno()).st_size
         with closing(_unpacked(file, state.path)) as plain:
             yield from _lines(plain, limit, bad)
+
+
+def last_time(state: FileState) -> datetime | None:
+    """The latest time in the last lines of a file; None where it cannot be told without reading the file."""
+    if state.path.endswith(".zst"):
+        return None
+    try:
+        with closing(_opened(state)) as file:
+            file.seek(max(state.size - _END, 0))
+            end = file.read(_END)
+    except OSError:
+        return None
+    return max(filter(None, (instant(text.decode()) for text in _TIMES.findall(end))), default=None)
 
 
 def _opened(state: FileState) -> io.FileIO:

@@ -118,9 +118,8 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """`done` of a source's `total` transcripts were looked at."""
+    """`done` of `total` transcripts were looked at."""
 
-    source: str
     done: int
     total: int
 

@@ -167,10 +167,10 @@ def test_counts_of_calls_overwrite_one_another_on_a_terminal() -> None:
     assert screen.err.count("\n") == 1
 
 
-def scan(screen: Screen, total: int, done: int, source: str = "claude") -> None:
+def scan(screen: Screen, total: int, done: int) -> None:
     """As a harvest tells it that got as far as `done`."""
     for number in range(1, done + 1):
-        screen.console.progress(Scanned(source, number, total))
+        screen.console.progress(Scanned(number, total))
 
 
 def drawn(screen: Screen) -> list[str]:
@@ -179,11 +179,11 @@ def drawn(screen: Screen) -> list[str]:
 
 
 def test_a_large_home_gets_a_bar_that_is_gone_when_all_is_read() -> None:
-    """One line with the source, the bar and the count, redrawn no more than a hundred times; the cursor stays."""
+    """One line with the bar and the count, redrawn no more than a hundred times; the cursor stays."""
     screen = Screen(Terminal)
     scan(screen, 20_000, 20_000)
     bars = drawn(screen)
-    assert re.fullmatch("claude ━*╸?━* 10,000 of 20,000 transcripts", bars[49])
+    assert re.fullmatch("[━╸╺]* 10,000 of 20,000 transcripts", bars[49])
     assert bars[-1] == ""
     assert len(bars) == 100
     assert f"{ESC}[?" not in screen.err
@@ -215,10 +215,10 @@ def test_a_bar_never_fills_its_line(width: int, monkeypatch: pytest.MonkeyPatch)
     """A line that wraps could not be erased; where there is no room there is no bar."""
     monkeypatch.setenv("COLUMNS", str(width))
     screen = Screen(Terminal)
-    scan(screen, 1234, 1200, source="copilot-cli")
+    scan(screen, 1234, 1200)
     bars = [bar for bar in drawn(screen) if bar]
     assert all(len(bar) < width for bar in bars)
-    assert bool(bars) == (width >= len("copilot-cli") + len("1,234 of 1,234 transcripts") + 11)
+    assert bool(bars) == (width >= len("1,234 of 1,234 transcripts") + 10)
 
 
 def test_whatever_ends_a_harvest_leaves_no_bar_behind() -> None:
@@ -239,7 +239,7 @@ def test_notes_and_counts_take_the_place_of_a_bar() -> None:
     scan(screen, 400, 217)
     screen.console.progress(Called("rollout", 8, 0))
     screen.console.out("done")
-    parts = [part.split("claude")[0] for part in drawn(screen)]
+    parts = [re.sub("[━╸╺]+ .* transcripts", "", part) for part in drawn(screen)]
     assert [part for part in parts if part] == ["a note\n", "rollout: 8 answered"]
 
 

@@ -119,7 +119,7 @@ def test_what_is_known_is_told() -> None:
     """How many sessions were read and skipped, how many tasks and needs there are."""
     heard: list[LearningEvent] = []
     known(*CORRECTED, heard=heard)
-    assert heard == [*(Scanned("claude", done, 4) for done in range(1, 5)), Harvested(4, 0), Mined(4, 1)]
+    assert heard == [*(Scanned(done, 4) for done in range(1, 5)), Harvested(4, 0), Mined(4, 1)]
 
 
 def test_reading_the_same_sessions_again_adds_nothing() -> None:

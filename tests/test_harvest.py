@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from skillopt_git.harvest import Window
 from skillopt_git.model import Session, Skipped, Turn
 from skillopt_git.ports import LearningEvent, Scanned
 from skillopt_git.scope import Scope
+from skillopt_git.sources.jsonl import JsonlSource
 from skillopt_git.transcripts import FileState, Transcript
 from tests.found import HOUR, NOW, Fixed, Hiding, Memory, gather, ids, reasons, session
 
@@ -292,7 +295,7 @@ def test_every_transcript_is_announced() -> None:
     heard: list[LearningEvent] = []
     gather(session("a"), Skipped("/x", "unreadable"), session("b"), notify=heard.append)
 
-    assert heard == [Scanned("claude", 1, 2), Scanned("claude", 2, 2)]
+    assert heard == [Scanned(1, 2), Scanned(2, 2)]
 
 
 @dataclass
@@ -309,3 +312,113 @@ class Listed:
 
     def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
         yield from self.inner.read(transcript)
+
+
+# --- what is only glanced at -------------------------------------------------------------------------------------
+
+
+def kept(home: Path, name: str, hours: float, written: float | None = None) -> Path:
+    """A session in the neutral format that was last active so many hours ago, in a file last `written` then."""
+    path = home / f"{name}.jsonl"
+    time = NOW - hours * HOUR
+    line = {"v": 1, "session": name, "role": "user", "text": "Run the tests", "time": time.isoformat(), "cwd": "/x"}
+    path.write_text(json.dumps(line) + "\n")
+    seconds = (NOW - (hours if written is None else written) * HOUR).timestamp()
+    os.utime(path, (seconds, seconds))
+    return path
+
+
+@dataclass
+class Watched:
+    """The neutral source; it notes what is read."""
+
+    inner: JsonlSource
+    read_: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def home(self) -> str:
+        return self.inner.home
+
+    def transcripts(self) -> Iterator[Transcript | Skipped]:
+        yield from self.inner.transcripts()
+
+    def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
+        self.read_.append(Path(transcript.path).stem)
+        yield from self.inner.read(transcript)
+
+
+def test_what_is_too_old_by_both_clocks_is_not_read(tmp_path: Path) -> None:
+    """Copying makes a file younger than what it holds, restoring one can make it older: either clock has it read."""
+    kept(tmp_path, "old", 9)
+    kept(tmp_path, "copied", 9, written=1)
+    kept(tmp_path, "restored", 1, written=9)
+    kept(tmp_path, "young", 1)
+    source, index = Watched(JsonlSource(tmp_path)), Memory()
+    window = Window(NOW - 4 * HOUR)
+    found = gather(sources=[source], window=lambda source: window, index=index)
+
+    assert ids(found) == ["restored", "young"]
+    assert sorted(source.read_) == ["copied", "restored", "young"]
+    assert found.tallies[0].skipped == {"before the window": 2}
+
+    source.read_.clear()
+    assert gather(sources=[source], window=lambda source: window, index=index) == found
+    assert source.read_ == []
+
+    assert ids(gather(sources=[source], index=index)) == ["copied", "old", "restored", "young"]
+    assert sorted(source.read_) == ["copied", "old"]
+
+
+def test_once_there_are_enough_sessions_older_ones_are_not_read(tmp_path: Path) -> None:
+    """Whichever home they are in; the next window reaches back to the oldest."""
+    homes = [tmp_path / "a", tmp_path / "b"]
+    for at in range(20):
+        homes[at % 2].mkdir(exist_ok=True)
+        kept(homes[at % 2], f"s{at:02}", at)
+    sources = [Watched(JsonlSource(home)) for home in homes]
+    found = gather(sources=sources, limit=4)
+
+    assert ids(found) == ["s03", "s02", "s01", "s00"]
+    assert sorted(name for source in sources for name in source.read_) == ["s00", "s01", "s02", "s03", "s04"]
+    assert [tally.skipped for tally in found.tallies] == [{"over the limit": 8}] * 2
+    oldest = [window.since for window in found.windows.values()]
+    assert oldest == [NOW - 18 * HOUR, NOW - 19 * HOUR]
+
+
+@pytest.mark.parametrize("end", ["", "x" * 40_000], ids=["no times", "a long last line"])
+def test_a_file_whose_end_tells_no_time_is_read(tmp_path: Path, end: str) -> None:
+    """It may be younger than its file says."""
+    path = kept(tmp_path, "old", 1, written=9)
+    if end:
+        path.write_text(path.read_text() + json.dumps({"session": "old", "role": "assistant", "text": end}) + "\n")
+    else:
+        path.write_text('{"session": "old", "role": "user", "text": "Run the tests"}\n')
+    os.utime(path, ((NOW - 9 * HOUR).timestamp(),) * 2)
+    source = Watched(JsonlSource(tmp_path))
+    found = gather(sources=[source], window=lambda source: Window(NOW - 4 * HOUR))
+
+    assert source.read_ == ["old"]
+    assert ids(found) == (["old"] if end else [])
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=12), st.integers(1, 5))
+def test_glancing_loses_no_session(
+    tmp_path_factory: pytest.TempPathFactory, ages: list[tuple[int, int]], limit: int
+) -> None:
+    """Night after night all are read once, whatever the files' times say of them."""
+    home = tmp_path_factory.mktemp("home")
+    for at, (hours, written) in enumerate(ages):
+        kept(home, f"s{at}", hours, written)
+    window, read, now, index = Window(), Counter[str](), NOW, Memory()
+    for _ in range(len(ages) + 2):
+        source = JsonlSource(home)
+        found = gather(sources=[source], window=lambda source, window=window: window, now=now, limit=limit, index=index)
+        read.update(ids(found))
+        (window,) = found.windows.values()
+        now += 24 * HOUR
+
+    assert read == Counter(f"s{at}" for at in range(len(ages)))

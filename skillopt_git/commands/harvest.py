@@ -167,13 +167,9 @@ def _tell(console: Console, known: Known) -> None:
 def _reasons(tally: Tally, skipped: Sequence[Skipped]) -> Iterator[list[str]]:
     """Each reason once, the most frequent first, with one place to look at: as seen from the home."""
     for reason, count in sorted(tally.skipped.items(), key=lambda item: (-item[1], item[0])):
-        inside = (item.path for item in skipped if item.reason == reason and _lies_in(item.path, tally.home))
-        place = next(inside, "-")
-        yield [tally.source, reason, f"{count:,}", str(Path(place).relative_to(tally.home)) if place != "-" else place]
-
-
-def _lies_in(path: str, home: str) -> bool:
-    return Path(path).is_relative_to(home)
+        home = str(Path(tally.home, "_"))[:-1]
+        inside = (item.path for item in skipped if item.reason == reason and item.path.startswith(home))
+        yield [tally.source, reason, f"{count:,}", min(inside, default="-").removeprefix(home)]
 
 
 def _all_left_out(tallies: Sequence[Tally]) -> str:

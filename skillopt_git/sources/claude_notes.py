@@ -133,7 +133,8 @@ class Notes:
         for node, words in self.repeats:
             if words.uuid not in said and not self._notice(words):
                 said[words.uuid], nodes[words.uuid] = words, node
-                unmet |= {node.parent} - {None}  # wherever that stands
+                if node.parent is not None:
+                    unmet.add(node.parent)  # wherever that stands
         return grow(nodes, said, unmet)
 
     def _notice(self, words: Said) -> bool:
