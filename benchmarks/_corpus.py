@@ -15,7 +15,7 @@ import sysconfig
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ START = datetime(2026, 8, 1, tzinfo=UTC)
 FOLDERS = tuple(f"/home/dev/acme-{name}" for name in ("api", "web", "billing", "docs", "infra"))
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CUT = re.compile(r"…?\[vendor text cut here, (\d+) characters in the original\]")
+_SHORT = 1_500  # bytes
 _OUTPUTS = frozenset({"stdout", "output", "aggregated_output", "formatted_output", "detailedContent"})
 _MEDIAN, _SPREAD, _LONGEST = 8_000, 1.3, 120_000  # characters of a tool's output, log-normal
 
@@ -55,6 +56,8 @@ class Maker:
         record: dict[str, Any] = json.loads(fresh)
         if "timestamp" in record:
             record["timestamp"] = self.time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        if "timestamp" in record.get("payload", {}):
+            record["payload"]["timestamp"] = record["timestamp"]
         output = self.output()
         filled: dict[str, Any] = self._filled(record, output)
         return filled
@@ -183,11 +186,12 @@ def make(home: Path, *, size: int, files: int, seed: int = 7) -> None:
 
 
 def _write(path: Path, records: Iterator[dict[str, Any]], size: int) -> None:
-    with path.open("w", encoding="utf-8") as file:
-        while file.tell() < size:
-            file.writelines(
-                json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n" for record in islice(records, 20)
-            )
+    """Ends where somebody would have stopped: after something short."""
+    written = last = 0
+    with path.open("wb") as file:
+        while written < size or last > _SHORT:
+            last = file.write(json.dumps(next(records), ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+            written += last
 
 
 def _matching(patterns: tuple[str, ...]) -> Iterator[Path]:

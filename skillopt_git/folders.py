@@ -61,28 +61,27 @@ class _Walk:
                 continue
             folders: list[str] = []
             for entry in found:
-                yield from self._entry(entry, folders)
+                told = self._told(entry, folders)
+                if told is not None:
+                    yield told
             pending += reversed(folders)
 
-    def _entry(self, entry: os.DirEntry[str], folders: list[str]) -> Iterator[FileState | Skipped]:
-        named = self.wanted(entry.name)
+    def _told(self, entry: os.DirEntry[str], folders: list[str]) -> FileState | Skipped | None:
+        """What there is to tell of an entry; what is to be entered goes to `folders`."""
+        wanted = self.wanted(entry.name)
         try:
-            linked = entry.is_symlink()
-            if not named and not linked and not entry.is_dir():
-                return
-            if linked and not self._inside(entry.path):
-                yield from [Skipped(entry.path, "a link out of the folder")] if named or entry.is_dir() else ()
-                return
+            if entry.is_symlink() and not self._inside(entry.path):
+                return Skipped(entry.path, "a link out of the folder") if wanted or entry.is_dir() else None
+            if not wanted:
+                folders += [entry.path] if entry.is_dir() else []
+                return None
             info = entry.stat()
         except OSError as error:
-            yield from [Skipped(entry.path, _why(entry.path, error, "no such file"))] if named else ()
-            return
-        if stat.S_ISDIR(info.st_mode) and not named:
-            folders.append(entry.path)
-        elif named and not stat.S_ISREG(info.st_mode):  # opening a pipe would wait for ever
-            yield Skipped(entry.path, "not a file")
-        elif named and self._new(info):
-            yield FileState(entry.path, info.st_size, info.st_mtime_ns, info.st_dev, info.st_ino)
+            return Skipped(entry.path, _why(entry.path, error, "no such file")) if wanted else None
+        if not stat.S_ISREG(info.st_mode):  # opening a pipe would wait for ever
+            return Skipped(entry.path, "not a file")
+        state = FileState(entry.path, info.st_size, info.st_mtime_ns, info.st_dev, info.st_ino)
+        return state if self._new(info) else None
 
     def _inside(self, link: str) -> bool:
         real = os.path.realpath(link)

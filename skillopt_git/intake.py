@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 
 from skillopt_git.cleaning import Cleaner, heading
-from skillopt_git.lines import last_time
+from skillopt_git.lines import last_times
 from skillopt_git.model import Session, Skipped
 from skillopt_git.ports import HarvestIndex, SessionSource
-from skillopt_git.transcripts import Entry, Heading, Home, Transcript
+from skillopt_git.transcripts import Entry, Heading, Home, Span, Transcript
 
 # These may be otherwise next time, though the file is the same.
 PASSING = frozenset({"unreadable", "no such file", "replaced while it was read"})
@@ -32,15 +32,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Old:
-    """A transcript that was not read, for the reason given: it was last active too long ago."""
+    """A transcript that was not read, for the reason given. It was last active at `since` or after it."""
 
-    last: datetime
+    since: datetime
     reason: str
 
 
 def written(transcript: Transcript) -> datetime:
     """When the youngest of its files was last written."""
-    return _EPOCH + timedelta(microseconds=max(file.mtime_ns for file in transcript.files) // 1000)
+    return _EPOCH + timedelta(microseconds=transcript.mtime_ns // 1000)
 
 
 @dataclass(slots=True)
@@ -50,15 +50,15 @@ class Intake:
     source: SessionSource
     index: HarvestIndex
     clean: Cleaner
+    home: Home = ("", "")
     found: int = 0
     skipped: Counter[tuple[str, str]] = field(default_factory=Counter)
     _known: Mapping[str, Entry] = field(default_factory=dict)
     _entries: dict[str, Entry] = field(default_factory=dict)
     _same: set[str] = field(default_factory=set)  # the paths of what did not change
 
-    @property
-    def home(self) -> Home:
-        return self.source.name, self.source.home
+    def __post_init__(self) -> None:
+        self.home = (self.source.name, self.source.home)
 
     def transcripts(self) -> Iterator[Transcript]:
         """All there are; none is opened."""
@@ -71,19 +71,25 @@ class Intake:
                 yield item
 
     def sessions(self, transcript: Transcript, too_old: Callable[[datetime], str | None]) -> Iterator[Found | Old]:
-        """Its sessions; or that it is too old to be read, by the time of its files and by the last one in them."""
+        """Its sessions; or that it is too old to be read, by the times of its files and by those in them.
+
+        Copying a file makes it younger than what it holds, and restoring one can make it older.
+        """
         entry = self._known.get(transcript.path)
         if entry is not None and entry.files == transcript.files:
             self._same.add(transcript.path)
         else:
             entry = None
-        last = entry.last if entry is not None else _last_time(transcript, too_old)
-        reason = too_old(last) if last is not None else None
-        if last is not None and reason is not None:
-            self._entries[transcript.path] = Entry(files=transcript.files, last=last)
-            yield Old(last, reason)
+        if entry is not None and entry.glance is None:
+            yield from self._read(transcript, entry)
+            return
+        glance = entry.glance if entry else _glance(transcript) if too_old(written(transcript)) else None
+        reason = too_old(max(glance.latest, written(transcript))) if glance else None
+        if glance and reason:
+            self._entries[transcript.path] = entry or Entry(files=transcript.files, glance=glance)
+            yield Old(glance.earliest, reason)
         else:
-            yield from self._read(transcript, entry if last is None else None)
+            yield from self._read(transcript, None)
 
     def whole(self, found: Found) -> Session | None:
         """The session with its words, redacted, and kept for next time; None if it vanished meanwhile."""
@@ -140,17 +146,9 @@ class Intake:
         return not passing and self.clean.name(path) == path and all(map(self.clean.holds_no_secret, entry.headings))
 
 
-def _last_time(transcript: Transcript, too_old: Callable[[datetime], str | None]) -> datetime | None:
-    """When it was last active, told by a look at its end; None if it has to be read.
-
-    Copying a file makes it younger than what it holds, and restoring one can make it older: both times count.
-    """
-    latest = written(transcript)
-    if too_old(latest) is None:
+def _glance(transcript: Transcript) -> Span | None:
+    """The times at the ends of its files; None if one has to be read to tell."""
+    spans = [span for file in transcript.files if (span := last_times(file))]
+    if len(spans) < len(transcript.files):
         return None
-    for file in transcript.files:
-        last = last_time(file)
-        if last is None:
-            return None
-        latest = max(latest, last)
-    return latest
+    return Span(min(span.earliest for span in spans), max(span.latest for span in spans))

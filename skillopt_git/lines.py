@@ -22,7 +22,7 @@ import msgspec
 import zstandard
 
 from skillopt_git.model import Json
-from skillopt_git.transcripts import FileState
+from skillopt_git.transcripts import FileState, Span
 
 Line: TypeAlias = Mapping[str, Json]
 
@@ -31,8 +31,9 @@ T = TypeVar("T")
 LINE_LIMIT = 16 << 20  # bytes; a longer line is passed by
 UNPACKED_LIMIT = 4 << 30  # bytes of a packed file that are read
 _BUFFER = 1 << 20
-_END = 1 << 14  # bytes, some dozen records
-_TIMES = re.compile(rb'"time(?:stamp)?": ?"([0-9T:.Z+-]{10,40})"')  # inside a text its quotes would be escaped
+_ENDS = (1 << 14, 1 << 18)  # bytes: some dozen records, and where the last is long
+_TIME = re.compile(rb'\s?"([0-9T:.Z+-]{10,40})"')
+_FEW = 8  # records
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 _DECODE = msgspec.json.Decoder().decode
@@ -72,17 +73,31 @@ def read(state: FileState, bad: Counter[str]) -> Iterator[bytes]:
             yield from _lines(plain, limit, bad)
 
 
-def last_time(state: FileState) -> datetime | None:
-    """The latest time in the last lines of a file; None where it cannot be told without reading the file."""
+def last_times(state: FileState) -> Span | None:
+    """The times of the last few records of a file; None where there are none, or more has to be read to tell."""
     if state.path.endswith(".zst"):
         return None
+    times: list[datetime] = []
     try:
         with closing(_opened(state)) as file:
-            file.seek(max(state.size - _END, 0))
-            end = file.read(_END)
+            for size in _ENDS:
+                if not times:
+                    file.seek(max(state.size - size, 0))
+                    times = [time for text in _times(file.read(size)) if (time := instant(text.decode()))]
     except OSError:
         return None
-    return max(filter(None, (instant(text.decode()) for text in _TIMES.findall(end))), default=None)
+    return Span(min(times), max(times)) if times else None
+
+
+def _times(end: bytes) -> Iterator[bytes]:
+    """Inside a text, quotes would be escaped. Looking from the end for the bytes is several times faster than `re`."""
+    for key in (b'"timestamp":', b'"time":'):
+        at = len(end)
+        for _ in range(_FEW):
+            at = end.rfind(key, 0, at)
+            found = _TIME.match(end, at + len(key)) if at >= 0 else None
+            if found:
+                yield found[1]
 
 
 def _opened(state: FileState) -> io.FileIO:

@@ -32,6 +32,17 @@ class Transcript:
     def path(self) -> str:
         return self.files[0].path
 
+    @property
+    def mtime_ns(self) -> int:
+        """When the youngest of its files was last written, in nanoseconds since 1970."""
+        return max(file.mtime_ns for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    earliest: datetime
+    latest: datetime
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
@@ -56,11 +67,11 @@ class Heading:
 class Entry:
     """What was found in a transcript while its files were `files`; `sessions` are kept whole, and redacted.
 
-    `last`: when it was last active, if it was too old to be read, and there is nothing else to know.
+    `glance`: the times at its end, if it was too old to be read, and there is nothing else to know.
     """
 
     files: tuple[FileState, ...]
-    last: datetime | None = None
+    glance: Span | None = None
     headings: tuple[Heading, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     sessions: tuple[Session, ...] = ()

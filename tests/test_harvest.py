@@ -383,13 +383,13 @@ def test_once_there_are_enough_sessions_older_ones_are_not_read(tmp_path: Path) 
     found = gather(sources=sources, limit=4)
 
     assert ids(found) == ["s03", "s02", "s01", "s00"]
-    assert sorted(name for source in sources for name in source.read_) == ["s00", "s01", "s02", "s03", "s04"]
+    assert sorted(name for source in sources for name in source.read_) == ["s00", "s01", "s02", "s03"]
     assert [tally.skipped for tally in found.tallies] == [{"over the limit": 8}] * 2
     oldest = [window.since for window in found.windows.values()]
     assert oldest == [NOW - 18 * HOUR, NOW - 19 * HOUR]
 
 
-@pytest.mark.parametrize("end", ["", "x" * 40_000], ids=["no times", "a long last line"])
+@pytest.mark.parametrize("end", ["", "x" * 400_000], ids=["no times", "a long last line"])
 def test_a_file_whose_end_tells_no_time_is_read(tmp_path: Path, end: str) -> None:
     """It may be younger than its file says."""
     path = kept(tmp_path, "old", 1, written=9)

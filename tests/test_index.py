@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skillopt_git.index import Index
 from skillopt_git.model import Skipped
-from skillopt_git.transcripts import Entry, FileState
+from skillopt_git.transcripts import Entry, FileState, Span
 from tests.found import HOUR, NOW, Memory, gather, session
 
 HOME = ("claude", "/home/alice/.claude")
@@ -21,6 +21,7 @@ def entries() -> dict[str, Entry]:
     gather(session("a", "Grüße ✅", started=NOW - HOUR, final="done", tools=("Bash",)), session("b"), index=memory)
     return {
         **memory.entries[HOME],
+        "/b": Entry(files=(FileState("/b", 1, 2, 3, 4),), glance=Span(NOW - HOUR, NOW)),
         "/c": Entry(files=(FileState("/c", 1, 2, 3, 4),), skipped=(Skipped("/c", "not JSON", 3),)),
     }
 

@@ -6,6 +6,7 @@ counted, with the reason, and the rest is read.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from skillopt_git.transcripts import FileState, Transcript
 
 NAME = "claude"
 _BULK = 4096  # bytes; reading a shorter line in full takes less time than a glance at it
+_SUB_AGENT = re.compile(r"[/\\](?:agent-|subagents[/\\])[^/\\]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,10 @@ class ClaudeSource:
 
     def transcripts(self) -> Iterator[Transcript | Skipped]:
         for found in folders.walk(self.root, self.root / "projects", lambda name: name.endswith(".jsonl")):
-            if isinstance(found, FileState):
-                yield Skipped(found.path, "sub-agent") if _is_sub_agent(PurePath(found.path)) else Transcript((found,))
-            else:
+            if isinstance(found, Skipped):
                 yield found
+            else:
+                yield Skipped(found.path, "sub-agent") if _SUB_AGENT.search(found.path) else Transcript((found,))
 
     def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
         for file in transcript.files:
@@ -61,10 +63,6 @@ def make(config: Config, environ: Mapping[str, str]) -> ClaudeSource:
     return ClaudeSource(home)
 
 
-def _is_sub_agent(path: PurePath) -> bool:
-    return path.name.startswith("agent-") or path.parent.name == "subagents"
-
-
 # --- reading a file ----------------------------------------------------------------------------------------------
 
 
@@ -73,21 +71,11 @@ def _read(file: FileState) -> Iterator[Session | Skipped]:
     try:
         notes = _notes(lines.read(file, bad), bad)
     except OSError as error:
-        yield Skipped(file.path, _why(error))
+        yield Skipped(file.path, lines.why(error))
         return
     bad += Counter({"a message without an id": notes.nameless, "an unknown kind of record": notes.unknown})
     yield from (Skipped(file.path, reason, count) for reason, count in bad.items())
     yield _session(PurePath(file.path), notes)
-
-
-def _why(error: OSError) -> str:
-    match error:
-        case lines.Replaced():
-            return "replaced while it was read"
-        case FileNotFoundError():
-            return "no such file"
-        case _:
-            return "unreadable"
 
 
 def _notes(found: Iterable[bytes], bad: Counter[str]) -> Notes:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from skillopt_git.config import Config
 from skillopt_git.folders import NO_FOLDER, agent_home, walk
@@ -105,11 +105,15 @@ def _walked(root: Path) -> Iterator[FileState | Skipped]:
 
 def _threads(files: Iterable[FileState]) -> dict[str, Transcript]:
     """The files of each thread in the order they were begun; one that is there twice, packed or archived, once."""
-    once: dict[str, FileState] = {}
-    for file in sorted(files, key=_worth):
-        once[_identity(file)] = file
-    ordered = sorted(once.values(), key=lambda file: (_place(file), _identity(file)))
-    return {thread: Transcript(tuple(group)) for thread, group in groupby(ordered, lambda file: _place(file)[0])}
+    once: dict[_Place, FileState] = {}
+    for file in files:
+        place = _place(file)
+        known = once.get(place)
+        once[place] = max(known, file, key=_worth) if known else file
+    threads: dict[str, list[FileState]] = {}
+    for place in sorted(once):
+        threads.setdefault(place.thread, []).append(once[place])
+    return {thread: Transcript(tuple(parts)) for thread, parts in threads.items()}
 
 
 def _worth(file: FileState) -> tuple[bool, int]:
@@ -117,15 +121,21 @@ def _worth(file: FileState) -> tuple[bool, int]:
     return file.size > 0 and not file.path.endswith(".zst"), file.size
 
 
-def _identity(file: FileState) -> str:
+class _Place(NamedTuple):
+    """Where a file belongs. The ids of parts are ordered as their times of birth are."""
+
+    thread: str
+    part: str
+    name: str
+
+
+def _place(file: FileState) -> _Place:
     name = os.path.basename(file.path)  # noqa: PTH119 - a tenth of the time of `Path`
-    return (name if _THREAD.fullmatch(name) else file.path).removesuffix(".zst")
-
-
-def _place(file: FileState) -> tuple[str, str]:
-    """The thread, and the part of it: part ids are ordered as their times of birth are."""
-    named = _THREAD.fullmatch(os.path.basename(file.path))  # noqa: PTH119
-    return (named[1], named[2] or "") if named else (file.path, "")
+    named = _THREAD.fullmatch(name)
+    if named:
+        return _Place(named[1], named[2] or "", name.removesuffix(".zst"))
+    path = file.path.removesuffix(".zst")
+    return _Place(path, "", path)
 
 
 # --- reading a thread ----------------------------------------------------------------------------------------------
@@ -139,7 +149,7 @@ def _read(transcript: Transcript) -> tuple[list[Rollout], list[Skipped]]:
     found: list[Rollout] = []
     limit, base = math.inf, ""
     for state in reversed(transcript.files):
-        thread, part = _place(state)
+        thread, part, _ = _place(state)
         if base not in ("", part):  # taken back as a whole, or of another thread
             continue
         try:

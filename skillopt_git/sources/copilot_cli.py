@@ -6,6 +6,7 @@ beside them (checkpoints, copies of the user's files, databases, logs) is never 
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +42,7 @@ class CopilotCliSource:
     def transcripts(self) -> Iterator[Transcript | Skipped]:
         for folder in (self.root / "session-state", self.root / "history-session-state"):
             for found in walk(self.root, folder, lambda name: name.endswith(".jsonl")):
-                if not _is_missed(found, folder) and _belongs(Path(found.path), folder):
+                if not _is_missed(found, folder) and _belongs(found.path, str(folder)):
                     yield found if isinstance(found, Skipped) else Transcript((found,))
 
     def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
@@ -71,10 +72,10 @@ def make(config: Config, environ: Mapping[str, str]) -> CopilotCliSource:
 # --- finding files -----------------------------------------------------------------------------------------------
 
 
-def _belongs(path: Path, folder: Path) -> bool:
+def _belongs(path: str, folder: str) -> bool:
     """Whether it is a transcript, or a folder with one: below a session's folder lie copies of the user's own files."""
-    below = path.relative_to(folder).parts
-    return len(below) < 2 or below[1:] == (_EVENTS,)
+    below = path.removeprefix(folder).strip(os.sep).split(os.sep)  # noqa: PTH206 - a tenth of the time of `Path`
+    return len(below) < 2 or below[1:] == [_EVENTS]
 
 
 def _is_missed(found: object, folder: Path) -> bool:
