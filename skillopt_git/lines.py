@@ -33,7 +33,7 @@ UNPACKED_LIMIT = 4 << 30  # bytes of a packed file that are read
 _BUFFER = 1 << 20
 _ENDS = (1 << 14, 1 << 18)  # bytes: some dozen records, and where the last is long
 _TIME = re.compile(rb'\s?"([0-9T:.Z+-]{10,40})"')
-_FEW = 8  # records
+_FEW = 4  # records
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 _DECODE = msgspec.json.Decoder().decode
@@ -95,8 +95,9 @@ def _times(end: bytes) -> Iterator[bytes]:
         at = len(end)
         for _ in range(_FEW):
             at = end.rfind(key, 0, at)
-            found = _TIME.match(end, at + len(key)) if at >= 0 else None
-            if found:
+            if at < 0:
+                break
+            if found := _TIME.match(end, at + len(key)):
                 yield found[1]
 
 

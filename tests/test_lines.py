@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from skillopt_git import lines
 from skillopt_git.lines import LINE_LIMIT, Replaced, objects, read
-from skillopt_git.transcripts import FileState
+from skillopt_git.transcripts import FileState, Span
 
 
 def state(path: Path) -> FileState:
@@ -239,3 +239,31 @@ def test_text_can_be_written_and_names_are_names() -> None:
 def test_times_are_instants(text: str, time: datetime | None) -> None:
     """Zones and fractions of all lengths; a time without a zone is UTC."""
     assert lines.instant(text) == time
+
+
+# --- a glance ----------------------------------------------------------------------------------------------------
+
+
+def at(second: int) -> datetime:
+    return datetime(2026, 11, 29, 17, 9, second, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("record", ['{{"timestamp":"{}","x":1}}', '{{"x":"{{","time": "{}"}}'])
+@pytest.mark.parametrize("filler", ["", '{"x":"' + "y" * 20_000 + '"}\n'], ids=["short", "long"])
+def test_a_glance_tells_the_times_of_the_last_records(tmp_path: Path, record: str, filler: str) -> None:
+    """The last four; a time within a text is none, and records without one are passed by."""
+    text = json.dumps({"x": '"timestamp":"2099-01-01T00:00:00Z"'}) + "\n"
+    times = [record.format(at(second).isoformat()) + "\n" for second in (9, 3, 1, 4, 2)]
+    file = written(tmp_path / "x.jsonl", "".join([*times, text, filler]).encode())
+
+    assert lines.last_times(file) == Span(at(1), at(4))
+
+
+@pytest.mark.parametrize("data", [b"", b"{}\n", b'{"timestamp":"soon"}\n', b'{"timestamp":7}\n', b"\xff\x00\n"])
+def test_a_glance_that_tells_nothing_says_so(tmp_path: Path, data: bytes) -> None:
+    """Then the file has to be read; so it has if it is packed, or not there any more."""
+    file = written(tmp_path / "x.jsonl", data)
+    assert lines.last_times(file) is None
+    Path(file.path).unlink()
+    assert lines.last_times(file) is None
+    assert lines.last_times(written(tmp_path / "x.jsonl.zst", b'{"timestamp":"2026-11-29T17:09:55Z"}\n')) is None
