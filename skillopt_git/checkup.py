@@ -20,7 +20,6 @@ from skillopt_git import __version__, schema, wiring
 from skillopt_git.config import FILE_NAME, Config, load, user_file
 from skillopt_git.errors import ConfigError, SkilloptError, UsageError
 from skillopt_git.gitrepo import GitRepo, execute
-from skillopt_git.intake import written
 from skillopt_git.model import Skipped
 from skillopt_git.ports import SessionSource
 from skillopt_git.private import Checkpoint, Private, refuse_newer
@@ -276,7 +275,7 @@ def _looked_at(source: SessionSource, decided_by: str, chosen: bool) -> SourceSt
         else:
             transcripts += 1
             size += sum(file.size for file in item.files)
-            newest = max(newest or written(item), written(item))
+            newest = max(newest or item.written, item.written)
     folders = _folders(source.home, source.name)
     return SourceState(
         name=source.name,

@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
 from skillopt_git.cleaning import Cleaner
-from skillopt_git.intake import Found, Intake, Old, written
+from skillopt_git.intake import Found, Intake, Old
 from skillopt_git.model import Session, Skipped
 from skillopt_git.ports import HarvestIndex, Listener, Redaction, Scanned, SessionSource
 from skillopt_git.scope import Scope
@@ -121,7 +121,7 @@ def _last_activity(found: Found, intake: Intake, now: datetime) -> datetime:
         return last
     if last is not None:
         intake.skip(found.heading.path, "a time in the future")
-    return min(written(found.transcript), now)
+    return min(found.transcript.written, now)
 
 
 def _too_old(newest: _Newest, window: Window, last: datetime) -> str | None:
@@ -207,7 +207,9 @@ def _read(newest: _Newest, intakes: Sequence[Intake], windows: Mapping[Home, Win
 
 def _next(window: Window, read: Mapping[str, datetime], left: datetime | None, now: datetime) -> Window:
     """What the next night has to read, given what was read tonight and the oldest session that was left."""
-    since = min(left or now, now)
+    if left is None:
+        return Window(now)
+    since = min(left, now)
     return Window(since, {name: last for name, last in {**window.read, **read}.items() if last >= since})
 
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import zip_longest
 
 from skillopt_git.cleaning import Cleaner, heading
-from skillopt_git.lines import last_times
 from skillopt_git.model import Session, Skipped
 from skillopt_git.ports import HarvestIndex, SessionSource
-from skillopt_git.transcripts import Entry, Heading, Home, Span, Transcript
+from skillopt_git.transcripts import Entry, Heading, Home, Transcript
 
 # These may be otherwise next time, though the file is the same.
 PASSING = frozenset({"unreadable", "no such file", "replaced while it was read"})
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +33,6 @@ class Old:
 
     since: datetime
     reason: str
-
-
-def written(transcript: Transcript) -> datetime:
-    """When the youngest of its files was last written."""
-    return _EPOCH + timedelta(microseconds=transcript.mtime_ns // 1000)
 
 
 @dataclass(slots=True)
@@ -83,8 +75,8 @@ class Intake:
         if entry is not None and entry.glance is None:
             yield from self._read(transcript, entry)
             return
-        glance = entry.glance if entry else _glance(transcript) if too_old(written(transcript)) else None
-        reason = too_old(max(glance.latest, written(transcript))) if glance else None
+        glance = entry.glance if entry else self.source.glance(transcript) if too_old(transcript.written) else None
+        reason = too_old(max(glance.latest, transcript.written)) if glance else None
         if glance and reason:
             self._entries[transcript.path] = entry or Entry(files=transcript.files, glance=glance)
             yield Old(glance.earliest, reason)
@@ -144,11 +136,3 @@ class Intake:
     def _may_be_kept(self, path: str, entry: Entry) -> bool:
         passing = any(item.reason in PASSING for item in entry.skipped)
         return not passing and self.clean.name(path) == path and all(map(self.clean.holds_no_secret, entry.headings))
-
-
-def _glance(transcript: Transcript) -> Span | None:
-    """The times at the ends of its files; None if one has to be read to tell."""
-    spans = [span for file in transcript.files if (span := last_times(file))]
-    if len(spans) < len(transcript.files):
-        return None
-    return Span(min(span.earliest for span in spans), max(span.latest for span in spans))

@@ -22,7 +22,7 @@ import msgspec
 import zstandard
 
 from skillopt_git.model import Json
-from skillopt_git.transcripts import FileState, Span
+from skillopt_git.transcripts import FileState, Span, Transcript
 
 Line: TypeAlias = Mapping[str, Json]
 
@@ -73,8 +73,15 @@ def read(state: FileState, bad: Counter[str]) -> Iterator[bytes]:
             yield from _lines(plain, limit, bad)
 
 
-def last_times(state: FileState) -> Span | None:
-    """The times of the last few records of a file; None where there are none, or more has to be read to tell."""
+def last_times(transcript: Transcript) -> Span | None:
+    """The times of the last few records of each file; None where one has none, or more has to be read to tell."""
+    spans = [span for file in transcript.files if (span := _last_times(file))]
+    if len(spans) < len(transcript.files):
+        return None
+    return Span(min(span.earliest for span in spans), max(span.latest for span in spans))
+
+
+def _last_times(state: FileState) -> Span | None:
     if state.path.endswith(".zst"):
         return None
     times: list[datetime] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from skillopt_git.model import Score, Session, Skipped, Task, Verdict
-from skillopt_git.transcripts import Entry, Home, Transcript
+from skillopt_git.transcripts import Entry, Home, Span, Transcript
 
 Role: TypeAlias = Literal["target", "optimizer"]
 Purpose: TypeAlias = Literal["rollout", "reflect", "judge"]
@@ -70,8 +70,9 @@ class Redaction(Protocol):
 class SessionSource(Protocol):
     """Reads one agent's transcripts; writes nothing and follows no link out of its root.
 
-    In two steps, so that what did not change since the last night need not be opened: `transcripts` finds them and
-    opens none; `read` reads one, and raises nothing whatever it holds.
+    In steps, so that what did not change since the last night, or is too old, need not be read: `transcripts` finds
+    them and opens none; `glance` looks at the end of one, for the times there, and gives None where it has to be read
+    to tell; `read` reads it, and raises nothing whatever it holds.
     """
 
     @property
@@ -79,6 +80,7 @@ class SessionSource(Protocol):
     @property
     def home(self) -> str: ...
     def transcripts(self) -> Iterable[Transcript | Skipped]: ...
+    def glance(self, transcript: Transcript) -> Span | None: ...
     def read(self, transcript: Transcript) -> Iterable[Session | Skipped]: ...
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from skillopt_git.model import Session, Skipped
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 Home: TypeAlias = tuple[str, str]  # a source's name and home
 
@@ -36,6 +40,11 @@ class Transcript:
     def mtime_ns(self) -> int:
         """When the youngest of its files was last written, in nanoseconds since 1970."""
         return max(file.mtime_ns for file in self.files)
+
+    @property
+    def written(self) -> datetime:
+        """The same as an instant, as near as there is one."""
+        return _EPOCH + timedelta(microseconds=min(max(self.mtime_ns // 1000, _FIRST), _LAST))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,9 @@ class Fixed:
             mtime_ns = int(self.written.timestamp()) * 10**9
             yield piece if isinstance(piece, Skipped) else Transcript((FileState(piece.path, at, mtime_ns, 1, at),))
 
+    def glance(self, transcript: Transcript) -> None:
+        """There are no files to look at."""
+
     def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
         self.opened.append(transcript.path)
         yield self.pieces[transcript.files[0].inode]

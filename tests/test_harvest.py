@@ -21,7 +21,7 @@ from skillopt_git.model import Session, Skipped, Turn
 from skillopt_git.ports import LearningEvent, Scanned
 from skillopt_git.scope import Scope
 from skillopt_git.sources.jsonl import JsonlSource
-from skillopt_git.transcripts import FileState, Transcript
+from skillopt_git.transcripts import FileState, Span, Transcript
 from tests.found import HOUR, NOW, Fixed, Hiding, Memory, gather, ids, reasons, session
 
 # --- what counts -------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def test_the_next_window_never_starts_after_now() -> None:
     assert found.windows == {("claude", "/home/alice/.claude"): Window(NOW, {"next": NOW + 10 * HOUR})}
 
 
-@given(st.lists(st.integers(0, 200), max_size=30), st.integers(1, 7), st.integers(1, 4))
+@given(st.lists(st.integers(1, 200), max_size=30), st.integers(1, 7), st.integers(1, 4))
 def test_a_cap_loses_no_session_and_reads_none_twice(ages: list[int], limit: int, arriving: int) -> None:
     """Night after night, with new sessions every night, each is read once: the newest first, then what was left."""
     pieces = [session(f"old{at}", ended=NOW - age * HOUR) for at, age in enumerate(ages)]
@@ -310,6 +310,9 @@ class Listed:
     def transcripts(self) -> Iterator[Transcript | Skipped]:
         yield from self.listed
 
+    def glance(self, transcript: Transcript) -> None:
+        """There are no files to look at."""
+
     def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
         yield from self.inner.read(transcript)
 
@@ -345,6 +348,9 @@ class Watched:
 
     def transcripts(self) -> Iterator[Transcript | Skipped]:
         yield from self.inner.transcripts()
+
+    def glance(self, transcript: Transcript) -> Span | None:
+        return self.inner.glance(transcript)
 
     def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
         self.read_.append(Path(transcript.path).stem)
@@ -405,7 +411,7 @@ def test_a_file_whose_end_tells_no_time_is_read(tmp_path: Path, end: str) -> Non
     assert ids(found) == (["old"] if end else [])
 
 
-@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=12), st.integers(1, 5))
+@given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 60)), max_size=12), st.integers(1, 5))
 def test_glancing_loses_no_session(
     tmp_path_factory: pytest.TempPathFactory, ages: list[tuple[int, int]], limit: int
 ) -> None:
@@ -422,3 +428,12 @@ def test_glancing_loses_no_session(
         now += 24 * HOUR
 
     assert read == Counter(f"s{at}" for at in range(len(ages)))
+
+
+@pytest.mark.parametrize("seconds", [-(10**12), -1, 0, 10**12])
+def test_any_time_of_a_file_is_one(seconds: int) -> None:
+    """A disk may say anything; what is beyond the calendar is at its end."""
+    state = FileState("/a.jsonl", 1, seconds * 10**9, 1, 0)
+    found = gather(sources=[Listed([Transcript((state,))], Fixed([session(ended=None)]))])
+
+    assert ids(found) == ["s1"]

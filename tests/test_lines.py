@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from skillopt_git import lines
 from skillopt_git.lines import LINE_LIMIT, Replaced, objects, read
-from skillopt_git.transcripts import FileState, Span
+from skillopt_git.transcripts import FileState, Span, Transcript
 
 
 def state(path: Path) -> FileState:
@@ -256,14 +256,15 @@ def test_a_glance_tells_the_times_of_the_last_records(tmp_path: Path, record: st
     times = [record.format(at(second).isoformat()) + "\n" for second in (9, 3, 1, 4, 2)]
     file = written(tmp_path / "x.jsonl", "".join([*times, text, filler]).encode())
 
-    assert lines.last_times(file) == Span(at(1), at(4))
+    assert lines.last_times(Transcript((file,))) == Span(at(1), at(4))
 
 
 @pytest.mark.parametrize("data", [b"", b"{}\n", b'{"timestamp":"soon"}\n', b'{"timestamp":7}\n', b"\xff\x00\n"])
 def test_a_glance_that_tells_nothing_says_so(tmp_path: Path, data: bytes) -> None:
     """Then the file has to be read; so it has if it is packed, or not there any more."""
     file = written(tmp_path / "x.jsonl", data)
-    assert lines.last_times(file) is None
+    assert lines.last_times(Transcript((file,))) is None
     Path(file.path).unlink()
-    assert lines.last_times(file) is None
-    assert lines.last_times(written(tmp_path / "x.jsonl.zst", b'{"timestamp":"2026-11-29T17:09:55Z"}\n')) is None
+    assert lines.last_times(Transcript((file,))) is None
+    packed = written(tmp_path / "x.jsonl.zst", b'{"timestamp":"2026-11-29T17:09:55Z"}\n')
+    assert lines.last_times(Transcript((packed,))) is None

@@ -21,7 +21,7 @@ from skillopt_git.sources.claude_lines import NO_FACTS, facts, outcome, parsed
 from skillopt_git.sources.claude_notes import Notes
 from skillopt_git.sources.claude_records import Deed, Said
 from skillopt_git.sources.claude_tree import Tree, conversation, written
-from skillopt_git.transcripts import FileState, Transcript
+from skillopt_git.transcripts import FileState, Span, Transcript
 
 NAME = "claude"
 _BULK = 4096  # bytes; reading a shorter line in full takes less time than a glance at it
@@ -46,6 +46,9 @@ class ClaudeSource:
                 yield found
             else:
                 yield Skipped(found.path, "sub-agent") if _SUB_AGENT.search(found.path) else Transcript((found,))
+
+    def glance(self, transcript: Transcript) -> Span | None:
+        return lines.last_times(transcript)
 
     def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
         for file in transcript.files:

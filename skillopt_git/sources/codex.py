@@ -17,11 +17,11 @@ from typing import Literal, NamedTuple
 
 from skillopt_git.config import Config
 from skillopt_git.folders import NO_FOLDER, agent_home, walk
-from skillopt_git.lines import why
+from skillopt_git.lines import last_times, why
 from skillopt_git.model import Session, Skipped, Turn
 from skillopt_git.sources.codex_records import SPOKEN, Kind, Meta, Piece
 from skillopt_git.sources.codex_thread import Rollout, own, rollout
-from skillopt_git.transcripts import FileState, Transcript
+from skillopt_git.transcripts import FileState, Span, Transcript
 
 NAME = "codex"
 
@@ -57,6 +57,9 @@ class CodexSource:
         self.threads.clear()
         self.threads.update(_threads(files))
         yield from sorted(self.threads.values(), key=lambda thread: thread.path)
+
+    def glance(self, transcript: Transcript) -> Span | None:
+        return last_times(transcript)
 
     def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
         files, skipped = _read(transcript)

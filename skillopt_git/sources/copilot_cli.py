@@ -16,10 +16,10 @@ from pathlib import Path
 
 from skillopt_git.config import Config
 from skillopt_git.folders import NO_FOLDER, agent_home, walk
-from skillopt_git.lines import read, why
+from skillopt_git.lines import last_times, read, why
 from skillopt_git.model import Session, Skipped, Turn
 from skillopt_git.sources.copilot_cli_records import Said, Story, read_story
-from skillopt_git.transcripts import Transcript
+from skillopt_git.transcripts import Span, Transcript
 
 NAME = "copilot-cli"
 
@@ -44,6 +44,9 @@ class CopilotCliSource:
             for found in walk(self.root, folder, lambda name: name.endswith(".jsonl")):
                 if not _is_missed(found, folder) and _belongs(found.path, str(folder)):
                     yield found if isinstance(found, Skipped) else Transcript((found,))
+
+    def glance(self, transcript: Transcript) -> Span | None:
+        return last_times(transcript)
 
     def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
         bad: Counter[str] = Counter()

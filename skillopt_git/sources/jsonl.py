@@ -17,9 +17,9 @@ from typing import Literal, TypeAlias
 
 from skillopt_git.config import Config
 from skillopt_git.folders import agent_home, walk
-from skillopt_git.lines import Line, flag, instant, name, objects, read, string, strings, why
+from skillopt_git.lines import Line, flag, instant, last_times, name, objects, read, string, strings, why
 from skillopt_git.model import Json, Session, Skipped, Turn, digest
-from skillopt_git.transcripts import FileState, Transcript
+from skillopt_git.transcripts import FileState, Span, Transcript
 
 NAME = "jsonl"
 VERSION = 1
@@ -51,6 +51,9 @@ class JsonlSource:
     def transcripts(self) -> Iterator[Transcript | Skipped]:
         for found in _files(self.root):
             yield Transcript((found,)) if isinstance(found, FileState) else found
+
+    def glance(self, transcript: Transcript) -> Span | None:
+        return last_times(transcript)
 
     def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
         bad: Counter[str] = Counter()
