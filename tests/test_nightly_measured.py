@@ -65,13 +65,15 @@ def night(repo: Repository, home: Path) -> Callable[..., Ran]:
         options: Options = Options(),  # noqa: B008 - frozen
         at: datetime | None = None,
         deterministic: bool = True,
+        where: Path | None = None,
         **flags: Any,
     ) -> Ran:
         given = {"harvest.claude_home": str(home)} | {key.replace("__", "."): value for key, value in flags.items()}
-        config = load(repo.path, flags=given)
+        path = where or repo.path
+        config = load(path, flags=given)
         model, _ = choice(script, deterministic=deterministic)
         clock = (lambda: at) if at else (lambda: datetime.now(UTC))
-        return nightly.run(repo.path, config, options, model=model, clock=clock, notify=lambda _: None)
+        return nightly.run(path, config, options, model=model, clock=clock, notify=lambda _: None)
 
     return call
 
@@ -427,3 +429,24 @@ def test_the_window_counts_from_the_checkpoint(repo: Repository, home: Path, nig
     later = night(harvest__lookback_hours=1)
 
     assert later.record["sessions"] == 2
+
+
+def test_two_machines_and_two_homes_with_one_ledger_lose_no_session(
+    repo: Repository, home: Path, night: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """How far somebody else has read, or another of one's own homes, says nothing about this one."""
+    other_home, third_home = tmp_path / "other", tmp_path / "third"
+    sessions(home, repo, PNPM[:1])
+    assert night().record["sessions"] == 1
+    repo.git("clone", "--quiet", str(repo.path), str(tmp_path / "clone"))
+    other = Repository(tmp_path / "clone")
+    other.git("fetch", "--quiet", "origin", "refs/skillopt/ledger:refs/skillopt/ledger")
+    sessions(other_home, other, PNPM[1:3])
+    sessions(third_home, Repository(repo.path / "src"), PNPM[3:])
+
+    theirs = night(where=other.path, harvest__claude_home=str(other_home))
+    third = night(harvest__claude_home=str(third_home))
+
+    assert (theirs.record["sessions"], theirs.record["tasks"]) == (2, 2)
+    assert (third.record["sessions"], third.record["tasks"]) == (1, 2)
+    assert night(where=other.path, harvest__claude_home=str(other_home)).record["sessions"] == 0
