@@ -3,20 +3,22 @@
     python -m benchmarks.harvest [--full] [--megabytes N] [--files N]
 
 Over made-up homes of three agents (`_corpus.py`): 300 MB in 400 files, or with `--full` 2 GB in 20,000. Each line of
-the table is a process of its own, so that its peak memory is its own. The second harvest finds nothing changed and
-opens no transcript; it is told against a bare walk that asks for each file's size and time.
+the table is a process of its own, so that its peak memory is its own. A harvest reads the newest sessions that a run
+would, and of older ones looks at the end; what reading all of them would take is told, too. The second harvest finds
+nothing changed and opens no transcript; it is told against a bare walk that asks for each file's size and time.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,11 +26,14 @@ from tempfile import TemporaryDirectory
 from benchmarks._corpus import make
 from skillopt_git.harvest import Harvest, Window, harvest
 from skillopt_git.index import Index
+from skillopt_git.model import Session, Skipped
+from skillopt_git.ports import SessionSource
 from skillopt_git.redact import Redactor
 from skillopt_git.scope import Scope
 from skillopt_git.sources.claude import ClaudeSource
 from skillopt_git.sources.codex import CodexSource
 from skillopt_git.sources.copilot_cli import CopilotCliSource
+from skillopt_git.transcripts import Transcript
 
 SESSIONS = 120  # read in one run, unless told otherwise
 ROUNDS = 3  # the best counts
@@ -62,6 +67,18 @@ def json_loads(home: Path) -> int:
     return done
 
 
+def every(home: Path) -> int:
+    """What a harvest spends on reading: every line of every session, and no redaction."""
+    gc.disable()  # as a harvest does
+    return sum(isinstance(item, Session) for source in _sources(home) for item in _everything(source))
+
+
+def _everything(source: SessionSource) -> Iterator[Session | Skipped]:
+    for item in source.transcripts():
+        if isinstance(item, Transcript):
+            yield from source.read(item)
+
+
 def first(home: Path) -> int:
     """A harvest that knows nothing yet."""
     for kept in (home / "index").glob("*"):
@@ -74,10 +91,14 @@ def second(home: Path) -> int:
     return len(_harvest(home).sessions)
 
 
-def _harvest(home: Path) -> Harvest:
+def _sources(home: Path) -> tuple[SessionSource, ...]:
     homes = home / "homes"
+    return ClaudeSource(homes / ".claude"), CodexSource(homes / ".codex"), CopilotCliSource(homes / ".copilot")
+
+
+def _harvest(home: Path) -> Harvest:
     return harvest(
-        (ClaudeSource(homes / ".claude"), CodexSource(homes / ".codex"), CopilotCliSource(homes / ".copilot")),
+        _sources(home),
         scope=Scope(roots=None),
         window=lambda source: Window(),
         now=datetime.now(UTC),
@@ -89,7 +110,9 @@ def _harvest(home: Path) -> Harvest:
     )
 
 
-MEASURES: dict[str, Callable[[Path], int]] = {item.__name__: item for item in (walk, cat, json_loads, first, second)}
+MEASURES: dict[str, Callable[[Path], int]] = {
+    item.__name__: item for item in (walk, cat, json_loads, every, first, second)
+}
 
 
 def measure(name: str, home: Path) -> None:
@@ -121,11 +144,14 @@ def table(home: Path) -> None:
         ("walk", "walk with stat"),
         ("cat", "cat"),
         ("json_loads", "json.loads a line"),
+        ("every", "all sessions read"),
         ("first", "harvest"),
         ("second", "harvest again"),
     ):
         took = found[name]["seconds"]
-        read = f"{size / took:8,.0f} {base / took:12.1f}x" if name in ("cat", "json_loads", "first") else " " * 22
+        read = (
+            f"{size / took:8,.0f} {base / took:12.1f}x" if name in ("cat", "json_loads", "every", "first") else " " * 22
+        )
         print(f"{label:18} {took:10.3f} {read} {took / walked:12.1f}x {found[name]['peak']:9.0f}")
 
 
