@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks._corpus import make
-from skillopt_git.harvest import Harvest, Window, harvest
+from skillopt_git.harvest import Harvest, harvest
 from skillopt_git.index import Index
 from skillopt_git.model import Session, Skipped
 from skillopt_git.ports import SessionSource
@@ -34,6 +34,7 @@ from skillopt_git.sources.claude import ClaudeSource
 from skillopt_git.sources.codex import CodexSource
 from skillopt_git.sources.copilot_cli import CopilotCliSource
 from skillopt_git.transcripts import Transcript
+from skillopt_git.window import Window
 
 SESSIONS = 120  # read in one run, unless told otherwise
 ROUNDS = 3  # the best counts

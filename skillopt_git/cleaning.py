@@ -26,7 +26,7 @@ _CUT_MARK = re.compile(r"\[[^\[\]\s]{0,80}\Z")
 
 def heading(session: Session) -> Heading:
     said = [turn for turn in session.turns if turn.kind != "answer"]
-    ids = "\0".join(turn.id for turn in session.turns)
+    told = "\0".join([session.id, *(part for turn in session.turns for part in (turn.id, turn.text))])
     return Heading(
         id=session.id,
         path=session.path,
@@ -37,7 +37,7 @@ def heading(session: Session) -> Heading:
         headless=session.headless,
         replay=_is_replay(session.cwd, said[0].text if said else ""),
         typed=bool(said),
-        turns=hashlib.sha256(ids.encode()).hexdigest()[:16],
+        digest=hashlib.sha256(told.encode()).hexdigest()[:16],
     )
 
 
@@ -62,7 +62,7 @@ class Cleaner:
         return text if self._is_plain(_RANDOM_OR_TIME.sub(" ", text).strip()) else self.redact(text)
 
     def holds_no_secret(self, found: Heading) -> bool:
-        names = (found.id, found.path, found.cwd or "", found.original_cwd or "")
+        names = (found.id, found.cwd or "", found.original_cwd or "")
         return all(self.name(text) == text for text in names)
 
     def session(self, session: Session) -> Session:

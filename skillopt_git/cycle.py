@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from skillopt_git.bank import Bank, admit, merge
 from skillopt_git.config import Config
-from skillopt_git.harvest import Harvest, Headless, Window, harvest
+from skillopt_git.harvest import Harvest, Headless, harvest
 from skillopt_git.judges import judgeable, shape_only
 from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.mine import mine, recurring, sessions_of
@@ -25,9 +25,10 @@ from skillopt_git.night import Night
 from skillopt_git.ports import Harvested, HarvestIndex, Listener, Mined, Redaction, SessionSource
 from skillopt_git.recall import History
 from skillopt_git.scope import Scope
+from skillopt_git.transcripts import NO_FOLDER
+from skillopt_git.window import Window
 
 ModelDoor = Callable[[Sequence[Task], Mapping[str, str]], Models]  # the tasks and needs known tonight
-NO_FOLDER = "no such folder"  # what a source says of a home that is not there
 FILTER_WORDS = 2  # words of a skill that a task must share to count as that skill's
 FILTER_REACH = 3  # times mine.max_tasks that are looked at when filtering
 SMALL_WORDS = frozenset(
@@ -139,7 +140,7 @@ def _absent(read: Harvest | None, reading: Reading | None) -> tuple[str, ...]:
     nothing = not any(tally.found for tally in read.tallies)
     missed = [tally.home for tally in read.tallies if nothing or tally.source in reading.asked]
     gone = (item.path for item in read.skipped if item.reason == NO_FOLDER)
-    return tuple(f"there is no folder {path}" for path in gone if path.startswith(tuple(missed)))
+    return tuple(f"there is no folder {path}" for path in gone if {path, *map(str, Path(path).parents)} & {*missed})
 
 
 def _nothing_to_learn(known: Known, needs: Sequence[Need]) -> Reason | None:

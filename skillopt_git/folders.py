@@ -13,9 +13,8 @@ from pathlib import Path
 
 from skillopt_git.errors import ConfigError
 from skillopt_git.model import Skipped
+from skillopt_git.transcripts import NO_FOLDER as NO_FOLDER
 from skillopt_git.transcripts import FileState
-
-NO_FOLDER = "no such folder"
 
 
 def agent_home(given: str, environ: Mapping[str, str], *, setting: str, variable: str, default: str) -> Path:
@@ -27,9 +26,9 @@ def agent_home(given: str, environ: Mapping[str, str], *, setting: str, variable
         found = path.expanduser()
     except RuntimeError as error:
         raise ConfigError(f"{path} names the home of nobody on this machine", "write the folder out") from error
-    if "\0" in str(found):
-        raise ConfigError(f"{setting} holds a NUL, which no folder's name can")
-    return found
+    if not _is_text(str(found)) or "\0" in str(found):
+        raise ConfigError(f"{setting} is no name that a folder can have, or that can be written down")
+    return Path(os.path.abspath(found))  # noqa: PTH100 - links stay as they were named
 
 
 def walk(root: Path, start: Path, wanted: Callable[[str], bool]) -> Iterator[FileState | Skipped]:
@@ -69,6 +68,8 @@ class _Walk:
     def _told(self, entry: os.DirEntry[str], folders: list[str]) -> FileState | Skipped | None:
         """What there is to tell of an entry; what is to be entered goes to `folders`."""
         wanted = self.wanted(entry.name)
+        if not entry.name.isascii() and not _is_text(entry.name):
+            return Skipped(_shown(entry.path), "a name that is no text")
         try:
             if entry.is_symlink() and not self._inside(entry.path):
                 return Skipped(entry.path, "a link out of the folder") if wanted or entry.is_dir() else None
@@ -92,6 +93,15 @@ class _Walk:
         known = len(self.seen)
         self.seen.add((info.st_dev, info.st_ino))
         return len(self.seen) > known
+
+
+def _is_text(name: str) -> bool:
+    """A disk may hold names that are no UTF-8; nothing that is written down could name them."""
+    return _shown(name) == name
+
+
+def _shown(name: str) -> str:
+    return name.encode(errors="replace").decode()
 
 
 def _why(path: str, error: OSError, missing: str) -> str:

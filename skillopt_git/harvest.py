@@ -19,23 +19,12 @@ from skillopt_git.model import Session, Skipped
 from skillopt_git.ports import HarvestIndex, Listener, Redaction, Scanned, SessionSource
 from skillopt_git.scope import Scope
 from skillopt_git.transcripts import Heading, Home
+from skillopt_git.window import Window
 
 BEFORE, OVER = "before the window", "over the limit"
 CLOCK_DRIFT = timedelta(days=1)  # how far ahead of ours another clock is believed
 
 Headless: TypeAlias = Literal["keep", "skip"]
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """What of a home is new: sessions active at or after `since` (None: all), but for those `read` already.
-
-    `read` gives ids of sessions and their last activity when they were read: where a cap left older sessions unread,
-    the window reaches back over newer ones.
-    """
-
-    since: datetime | None = None
-    read: Mapping[str, datetime] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +42,7 @@ class Tally:
 class Harvest:
     """What a night reads, in the order of last activity.
 
-    `windows` says what the next night has to read of each home: what comes after the start of this harvest, or from
-    the oldest session on that the limit left unread.
+    `windows` says what the next night has to read of each home that was there.
     """
 
     sessions: tuple[Session, ...]
@@ -92,7 +80,7 @@ def harvest(
     clean = Cleaner(redact)
     intakes = tuple(Intake(source, index, clean) for source in sources)
     windows = {intake.home: window(intake.source) for intake in intakes}
-    newest, copies = _Newest(limit), set[tuple[str, str, str]]()
+    newest, copies = _Newest(limit), set[tuple[str, str]]()
     every = [(item.mtime_ns, intake, item) for intake in intakes for item in intake.transcripts()]
     every.sort(key=itemgetter(0), reverse=True)  # once there are enough sessions, what is older need not be read
     for done, (_, intake, transcript) in enumerate(every, 1):
@@ -137,16 +125,16 @@ def _refusal(head: Heading, last: datetime, window: Window, scope: Scope, headle
         return "outside the scope"
     if window.since is not None and last < window.since:
         return BEFORE
-    if window.read.get(head.id) == last:
+    if head.digest in window.read:
         return "read before"
     if headless == "skip" and head.headless:
         return "headless"
     return None if head.typed else "no prompt"
 
 
-def _copied(found: Found, known: set[tuple[str, str, str]]) -> str | None:
-    """A session found in two files stays twice only if the files hold different turns."""
-    key = (found.home[0], found.heading.id, found.heading.turns)
+def _copied(found: Found, known: set[tuple[str, str]]) -> str | None:
+    """A session found in two files stays twice only if other things are said in them."""
+    key = (found.home[0], found.heading.digest)
     if key in known:
         return "a copy"
     known.add(key)
@@ -196,21 +184,19 @@ def _read(newest: _Newest, intakes: Sequence[Intake], windows: Mapping[Home, Win
     whole = [(item, session) for item in newest.kept if (session := item.intake.whole(item.found)) is not None]
     for intake in intakes:
         intake.keep()
-    read = {home: {session.id: item.last for item, session in whole if item.found.home == home} for home in windows}
+    read: dict[Home, dict[str, datetime]] = {intake.home: {} for intake in intakes}
+    for item, _ in whole:
+        read[item.found.home][item.found.heading.digest] = item.last
     return Harvest(
         sessions=tuple(session for _, session in whole),
         skipped=tuple(item for intake in intakes for item in intake.told()),
-        windows={home: _next(windows[home], read[home], newest.left.get(home), now) for home in windows},
-        tallies=tuple(_tally(intake, len(read[intake.home])) for intake in intakes),
+        windows={
+            home: windows[home].after(now, read[home], left=newest.left.get(home), failed=intake.failed)
+            for intake in intakes
+            if (home := intake.home) and not intake.absent
+        },
+        tallies=tuple(_tally(intake, sum(item.intake is intake for item, _ in whole)) for intake in intakes),
     )
-
-
-def _next(window: Window, read: Mapping[str, datetime], left: datetime | None, now: datetime) -> Window:
-    """What the next night has to read, given what was read tonight and the oldest session that was left."""
-    if left is None:
-        return Window(now)
-    since = min(left, now)
-    return Window(since, {name: last for name, last in {**window.read, **read}.items() if last >= since})
 
 
 def _tally(intake: Intake, kept: int) -> Tally:

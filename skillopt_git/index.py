@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,8 +39,10 @@ class Index:
         return {entry.files[0].path: entry for entry in kept.entries} if kept.made_by == self.made_by else {}
 
     def keep(self, home: Home, entries: Mapping[str, Entry]) -> None:
-        self.folder.mkdir(mode=0o700, exist_ok=True)
-        write(self._path(home), pack(_Kept(self.made_by, tuple(entries.values()))), lasting=False)
+        """Where nothing can be written, the next harvest takes longer, and no harm is done."""
+        with suppress(OSError):
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            write(self._path(home), pack(_Kept(self.made_by, tuple(entries.values()))), lasting=False)
 
     def _path(self, home: Home) -> Path:
         return self.folder / f"{hashlib.sha256(chr(0).join(home).encode()).hexdigest()[:16]}.json"

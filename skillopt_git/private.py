@@ -22,9 +22,9 @@ from filelock import FileLock, Timeout
 from skillopt_git import schema
 from skillopt_git.bank import Bank
 from skillopt_git.errors import Busy, ConfigError
-from skillopt_git.harvest import Window
 from skillopt_git.model import RECORD, RECORD_VERSION
 from skillopt_git.transcripts import Home
+from skillopt_git.window import Window
 
 KEY_BYTES = 32
 
@@ -35,8 +35,8 @@ T = TypeVar("T")
 class Checkpoint:
     """Up to when each (source, home) was read: `read[source][home]` is an instant in ISO format.
 
-    `ahead[source][home]` gives the sessions that were read though older ones were left: their ids and when they were
-    last active. `worktrees` are the folders of work trees so far; sessions of one that was removed since still count.
+    `ahead[source][home]` gives the sessions that were read though older ones were left: their digests and when they
+    were last active. `worktrees` are the folders of work trees so far; sessions of a removed one still count.
     """
 
     __pydantic_config__ = RECORD

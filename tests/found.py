@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from skillopt_git.harvest import Harvest, Window, harvest
+from skillopt_git.harvest import Harvest, harvest
 from skillopt_git.model import Session, Skipped, Turn
 from skillopt_git.ports import LearningEvent
 from skillopt_git.scope import Scope
 from skillopt_git.transcripts import Entry, FileState, Home, Transcript
+from skillopt_git.window import Window
 
 NOW = datetime(2026, 11, 29, 3, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -15,8 +15,8 @@ LAYERS = ("nouns", "stages", "files", "adapters", "keepers", "wiring", "commands
 GIT = ("gitrepo", "history", "targets", "worktrees")  # one adapter: only the first knows the library
 PLACES = {
     "skillopt_git": "nouns",
-    **dict.fromkeys(("model", "errors", "schema", "config", "ports", "transcripts"), "nouns"),
-    **dict.fromkeys(("folders", "lines"), "files"),
+    **dict.fromkeys(("model", "errors", "schema", "config", "ports", "transcripts", "window"), "nouns"),
+    **dict.fromkeys(("dialogue", "folders", "lines"), "files"),
     **dict.fromkeys(("sources", "backends", "forges", *GIT), "adapters"),
     **dict.fromkeys(("accounts", "decide", "index", "ledger", "outcomes", "present"), "keepers"),
     **dict.fromkeys(("private", "publish", "record"), "keepers"),

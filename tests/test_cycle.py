@@ -12,11 +12,11 @@ from skillopt_git.backends.scripted import Scripted
 from skillopt_git.bank import Bank
 from skillopt_git.config import Config, Mine
 from skillopt_git.cycle import Inputs, Reading, gather
-from skillopt_git.harvest import Window
 from skillopt_git.learned import Known, Teachable
 from skillopt_git.model import Check, Reason, Session, Skipped, TasksFile, Turn
 from skillopt_git.ports import Harvested, LearningEvent, Mined, Scanned
 from skillopt_git.recall import History
+from skillopt_git.window import Window
 from tests.found import EVERYWHERE, Fixed, Hiding, Memory
 from tests.learning import (
     ASKS,

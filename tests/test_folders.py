@@ -145,6 +145,19 @@ def test_a_deep_tree_is_walked(tmp_path: Path) -> None:
     assert found(tmp_path) == [str((deep / "1.jsonl").relative_to(tmp_path))]
 
 
+def test_a_name_that_is_no_text_is_told(tmp_path: Path) -> None:
+    """It could be neither written down nor shown; the rest is found."""
+    fill(tmp_path, "ok.jsonl", "sub/2.jsonl")
+    for name in (b"\xff.jsonl", b"\xfe"):
+        try:
+            (tmp_path / os.fsdecode(name)).mkdir()
+        except OSError:
+            pytest.skip("this disk takes no such names")
+
+    assert found(tmp_path) == ["ok.jsonl", "sub/2.jsonl"]
+    assert told(tmp_path) == [("?", "a name that is no text"), ("?.jsonl", "a name that is no text")]
+
+
 def home(given: str, environ: dict[str, str]) -> Path:
     return agent_home(given, environ, setting="harvest.codex_home", variable="CODEX_HOME", default="~/.codex")
 
@@ -157,9 +170,10 @@ def test_a_home_is_found_by_setting_then_variable_then_default(tmp_path: Path) -
     assert home("", environ) == tmp_path / "elsewhere"
     assert home("", {"HOME": "/home/alice"}) == Path("/home/alice/.codex")
     assert home("", {}) == Path("~/.codex").expanduser()
+    assert home("here/../there", {}) == Path.cwd() / "there"
 
 
-@pytest.mark.parametrize("given", ["~nobody-of-that-name/x", "/srv/\0"])
+@pytest.mark.parametrize("given", ["~nobody-of-that-name/x", "/srv/\0", "/srv/\udcff"])
 def test_a_home_that_cannot_be_is_refused(given: str) -> None:
     """Rather than read as an odd folder name."""
     with pytest.raises(ConfigError):

@@ -15,14 +15,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_git.cleaning import REPLAY_MARKER
-from skillopt_git.harvest import Window
+from skillopt_git.cleaning import REPLAY_MARKER, heading
 from skillopt_git.model import Session, Skipped, Turn
-from skillopt_git.ports import LearningEvent, Scanned
+from skillopt_git.ports import LearningEvent, Scanned, SessionSource
 from skillopt_git.scope import Scope
+from skillopt_git.sources.claude import ClaudeSource
 from skillopt_git.sources.jsonl import JsonlSource
 from skillopt_git.transcripts import FileState, Span, Transcript
+from skillopt_git.window import Window
 from tests.found import HOUR, NOW, Fixed, Hiding, Memory, gather, ids, reasons, session
+
+
+def mark(source: Fixed, at: int) -> str:
+    """The digest of a session of the source."""
+    piece = source.pieces[at]
+    assert isinstance(piece, Session)
+    return heading(piece).digest
+
 
 # --- what counts -------------------------------------------------------------------------------------------------
 
@@ -179,17 +188,18 @@ def test_the_limit_keeps_the_newest_and_remembers_the_rest() -> None:
     over = {item.path for item in found.skipped if item.reason == "over the limit"}
     assert over == {f"/l{at}.jsonl" for at in range(2, 9)}
     assert found.windows == {
-        ("claude", "/l"): Window(NOW - 8 * HOUR, {"l0": NOW, "l1": NOW - HOUR}),
+        ("claude", "/l"): Window(NOW - 8 * HOUR, {mark(left, 0): NOW, mark(left, 1): NOW - HOUR}),
         ("claude", "/r"): Window(NOW),
     }
 
 
 def test_the_next_window_never_starts_after_now() -> None:
     """An unread session of a clock that is ahead does not move the window beyond the start of this harvest."""
-    found = gather(session("ahead", ended=NOW + 9 * HOUR), session("next", ended=NOW + 10 * HOUR), limit=1)
+    source = Fixed([session("ahead", ended=NOW + 9 * HOUR), session("next", ended=NOW + 10 * HOUR)])
+    found = gather(sources=[source], limit=1)
 
     assert ids(found) == ["next"]
-    assert found.windows == {("claude", "/home/alice/.claude"): Window(NOW, {"next": NOW + 10 * HOUR})}
+    assert found.windows == {("claude", "/home/alice/.claude"): Window(NOW, {mark(source, 1): NOW + 10 * HOUR})}
 
 
 @given(st.lists(st.integers(1, 200), max_size=30), st.integers(1, 7), st.integers(1, 4))
@@ -210,9 +220,10 @@ def test_a_cap_loses_no_session_and_reads_none_twice(ages: list[int], limit: int
 
 
 def test_a_session_that_went_on_is_read_again() -> None:
-    """What was read before is known by its last activity, too."""
-    home = Window(NOW - 9 * HOUR, {"s1": NOW - 3 * HOUR, "s2": NOW - HOUR})
-    found = gather(session("s1"), session("s2"), window=lambda source: home)
+    """What was read before is known by what was said in it."""
+    before = Fixed([session("s1", "one"), session("s2", "one")])
+    home = Window(NOW - 9 * HOUR, {mark(before, at): NOW - HOUR for at in (0, 1)})
+    found = gather(session("s1", "one", "two"), session("s2", "one"), window=lambda source: home)
 
     assert ids(found) == ["s1"]
     assert reasons(found) == [("/s2.jsonl", "read before", 1)]
@@ -321,21 +332,30 @@ class Listed:
 
 
 def kept(home: Path, name: str, hours: float, written: float | None = None) -> Path:
-    """A session in the neutral format that was last active so many hours ago, in a file last `written` then."""
-    path = home / f"{name}.jsonl"
-    time = NOW - hours * HOUR
-    line = {"v": 1, "session": name, "role": "user", "text": "Run the tests", "time": time.isoformat(), "cwd": "/x"}
-    path.write_text(json.dumps(line) + "\n")
-    seconds = (NOW - (hours if written is None else written) * HOUR).timestamp()
+    """Claude Code's session of one prompt that was typed so many hours ago, in a file last `written` then."""
+    path = home / "projects" / "x" / f"{name}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(prompt(name, NOW - hours * HOUR))
+    return aged(path, hours if written is None else written)
+
+
+def prompt(session: str, time: datetime | None, text: str = "Run the tests", cwd: str = "/x") -> str:
+    record = {"uuid": f"{session}-{text[:9]}", "parentUuid": None, "sessionId": session, "cwd": cwd, "type": "user"}
+    told = {"promptSource": "typed", "message": {"role": "user", "content": text}}
+    return json.dumps(record | told | ({"timestamp": time.isoformat()} if time else {})) + "\n"
+
+
+def aged(path: Path, hours: float) -> Path:
+    seconds = (NOW - hours * HOUR).timestamp()
     os.utime(path, (seconds, seconds))
     return path
 
 
 @dataclass
 class Watched:
-    """The neutral source; it notes what is read."""
+    """A source; it notes what is read."""
 
-    inner: JsonlSource
+    inner: SessionSource
     read_: list[str] = field(default_factory=list)
 
     @property
@@ -363,7 +383,7 @@ def test_what_is_too_old_by_both_clocks_is_not_read(tmp_path: Path) -> None:
     kept(tmp_path, "copied", 9, written=1)
     kept(tmp_path, "restored", 1, written=9)
     kept(tmp_path, "young", 1)
-    source, index = Watched(JsonlSource(tmp_path)), Memory()
+    source, index = Watched(ClaudeSource(tmp_path)), Memory()
     window = Window(NOW - 4 * HOUR)
     found = gather(sources=[source], window=lambda source: window, index=index)
 
@@ -385,7 +405,7 @@ def test_once_there_are_enough_sessions_older_ones_are_not_read(tmp_path: Path) 
     for at in range(20):
         homes[at % 2].mkdir(exist_ok=True)
         kept(homes[at % 2], f"s{at:02}", at)
-    sources = [Watched(JsonlSource(home)) for home in homes]
+    sources = [Watched(ClaudeSource(home)) for home in homes]
     found = gather(sources=sources, limit=4)
 
     assert ids(found) == ["s03", "s02", "s01", "s00"]
@@ -395,20 +415,17 @@ def test_once_there_are_enough_sessions_older_ones_are_not_read(tmp_path: Path) 
     assert oldest == [NOW - 18 * HOUR, NOW - 19 * HOUR]
 
 
-@pytest.mark.parametrize("end", ["", "x" * 400_000], ids=["no times", "a long last line"])
-def test_a_file_whose_end_tells_no_time_is_read(tmp_path: Path, end: str) -> None:
+@pytest.mark.parametrize("long", [True, False], ids=["a long last line", "no times"])
+def test_a_file_whose_end_tells_no_time_is_read(tmp_path: Path, long: bool) -> None:
     """It may be younger than its file says."""
     path = kept(tmp_path, "old", 1, written=9)
-    if end:
-        path.write_text(path.read_text() + json.dumps({"session": "old", "role": "assistant", "text": end}) + "\n")
-    else:
-        path.write_text('{"session": "old", "role": "user", "text": "Run the tests"}\n')
-    os.utime(path, ((NOW - 9 * HOUR).timestamp(),) * 2)
-    source = Watched(JsonlSource(tmp_path))
+    path.write_text(path.read_text() + prompt("old", None, "x" * 400_000) if long else prompt("old", None))
+    aged(path, 9)
+    source = Watched(ClaudeSource(tmp_path))
     found = gather(sources=[source], window=lambda source: Window(NOW - 4 * HOUR))
 
     assert source.read_ == ["old"]
-    assert ids(found) == (["old"] if end else [])
+    assert ids(found) == (["old"] if long else [])
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(0, 60)), max_size=12), st.integers(1, 5))
@@ -417,11 +434,12 @@ def test_glancing_loses_no_session(
 ) -> None:
     """Night after night all are read once, whatever the files' times say of them."""
     home = tmp_path_factory.mktemp("home")
+    (home / "projects").mkdir()
     for at, (hours, written) in enumerate(ages):
         kept(home, f"s{at}", hours, written)
     window, read, now, index = Window(), Counter[str](), NOW, Memory()
     for _ in range(len(ages) + 2):
-        source = JsonlSource(home)
+        source = ClaudeSource(home)
         found = gather(sources=[source], window=lambda source, window=window: window, now=now, limit=limit, index=index)
         read.update(ids(found))
         (window,) = found.windows.values()
@@ -437,3 +455,91 @@ def test_any_time_of_a_file_is_one(seconds: int) -> None:
     found = gather(sources=[Listed([Transcript((state,))], Fixed([session(ended=None)]))])
 
     assert ids(found) == ["s1"]
+
+
+# --- what is left for another time -------------------------------------------------------------------------------
+
+
+def test_what_could_not_be_read_tonight_is_in_the_next_window() -> None:
+    """A file that was replaced or closed to us while we looked keeps the window where it was."""
+    start = Window(NOW - 40 * HOUR)
+    broken = Fixed([session("s1"), Skipped("/x", "unreadable")])
+    (after,) = gather(sources=[broken], window=lambda source: start).windows.values()
+    mended = gather(session("s1"), session("x", ended=NOW - 30 * HOUR), window=lambda source: after)
+
+    assert after == Window(NOW - 40 * HOUR, {mark(broken, 0): NOW - HOUR})
+    assert ids(mended) == ["x"]
+
+
+@pytest.mark.parametrize("reason", ["no such folder", "unreadable"])
+def test_a_home_that_is_not_there_tonight_was_not_read(reason: str) -> None:
+    """A disk that is not mounted, a name that was mistyped: nothing of the home is taken for seen."""
+    assert gather(Skipped("/home/alice/.claude/projects", reason)).windows == {}
+
+
+def test_looking_back_a_little_forgets_nothing_that_was_left() -> None:
+    """An explicit look-back is tonight's window only."""
+    known = Window(NOW - 90 * HOUR, {"a": NOW - 80 * HOUR})
+    source = Fixed([session("s1")])
+    (after,) = gather(sources=[source], window=lambda _: Window(NOW - 2 * HOUR, known=known)).windows.values()
+
+    assert after.since == NOW - 90 * HOUR
+    assert {*after.read} == {"a", mark(source, 0)}
+
+
+def test_what_the_limit_left_moves_no_window_before_its_start(tmp_path: Path) -> None:
+    """A session may have begun long before; what matters is when it was last active."""
+    for at in range(3):
+        path = kept(tmp_path, f"s{at}", at + 1)
+        path.write_text(prompt(f"s{at}", NOW - 900 * HOUR, "Long ago") + path.read_text())
+        aged(path, at + 1)
+    found = gather(sources=[ClaudeSource(tmp_path)], window=lambda source: Window(NOW - 72 * HOUR), limit=1)
+
+    (after,) = found.windows.values()
+    assert ids(found) == ["s0"]
+    assert after.since == NOW - 72 * HOUR
+
+
+def test_a_name_with_a_secret_is_read_once_all_the_same() -> None:
+    """It is known by its digest, which tells nothing."""
+    secret = Hiding().secret
+    pieces = [session(f"{secret}-{at}", ended=NOW - at * HOUR) for at in range(4)]
+    (after,) = gather(*pieces, limit=2).windows.values()
+    again = gather(*pieces, limit=2, window=lambda source: after)
+
+    assert secret not in repr(after)
+    assert [item.id[-1] for item in again.sessions] == ["3", "2"]
+
+
+def test_equal_ids_are_copies_only_if_they_say_the_same() -> None:
+    """Two logs may both call their session `log`, and their turns by numbers."""
+    turns = [(Turn(id="1", kind="prompt", text=text),) for text in ("Run the tests", "Add a test", "Run the tests")]
+    pieces = [session("log", path=f"/{at}/log.jsonl", turns=said) for at, said in enumerate(turns)]
+    found = gather(*pieces)
+
+    assert [item.path for item in found.sessions] == ["/0/log.jsonl", "/1/log.jsonl"]
+    assert reasons(found) == [("/2/log.jsonl", "a copy", 1)]
+
+
+def test_what_was_only_glanced_at_and_is_read_later_is_kept_like_anything_else(tmp_path: Path) -> None:
+    """No secret of a folder's name gets into the index that way."""
+    secret, index = Hiding().secret, Memory()
+    path = kept(tmp_path, "old", 9)
+    path.write_text(prompt("old", NOW - 9 * HOUR, cwd=f"/srv/{secret}"))
+    aged(path, 9)
+    gather(sources=[ClaudeSource(tmp_path)], window=lambda source: Window(NOW - HOUR), index=index)
+    found = gather(sources=[ClaudeSource(tmp_path)], index=index)
+
+    assert ids(found) == ["old"]
+    assert secret not in repr(index)
+
+
+def test_a_file_of_many_sessions_is_opened_once_for_all_of_them(tmp_path: Path) -> None:
+    """Also when the index knew them, and nothing of what they say."""
+    told = [{"session": f"s{at}", "role": "user", "text": f"Ask {at}"} for at in range(50)]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in told))
+    index, source = Memory(), Watched(JsonlSource(tmp_path))
+    gather(sources=[source], limit=1, index=index)
+
+    assert len(ids(gather(sources=[source], index=index))) == 50
+    assert source.read_ == ["log"] * 2

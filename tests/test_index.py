@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from skillopt_git.index import Index
 from skillopt_git.model import Skipped
 from skillopt_git.transcripts import Entry, FileState, Span
+from skillopt_git.window import Window
 from tests.found import HOUR, NOW, Memory, gather, session
 
 HOME = ("claude", "/home/alice/.claude")
@@ -66,3 +67,25 @@ def test_half_an_index_is_none(tmp_path_factory: pytest.TempPathFactory, data: s
     file.write_bytes(whole[: data.draw(st.integers(0, len(whole) - 1))])
 
     assert index.recall(HOME) == {}
+
+
+def test_an_index_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    """The next harvest takes longer; this one has its answer."""
+    (tmp_path / "index").write_text("in the way")
+    index = Index(tmp_path / "index", "v1")
+    index.keep(HOME, entries())
+
+    assert index.recall(HOME) == {}
+
+
+def test_an_index_grows_with_what_there_is_only(tmp_path: Path) -> None:
+    """What was read in earlier nights is not kept whole for ever."""
+    index = Index(tmp_path, "v1")
+    pieces = [session(f"s{at}", "x" * 5000, ended=NOW - at * HOUR) for at in range(20)]
+    window, sizes = Window(), []
+    for _ in range(5):
+        found = gather(*pieces, index=index, limit=4, window=lambda source, window=window: window)
+        (window,) = found.windows.values()
+        sizes.append(next(tmp_path.iterdir()).stat().st_size)
+
+    assert max(sizes) < 4 * 6000 + 20 * 600

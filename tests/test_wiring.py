@@ -15,6 +15,7 @@ from skillopt_git.gitrepo import GitRepo
 from skillopt_git.private import Private
 from skillopt_git.redact import without_hex
 from skillopt_git.targets import default_base
+from skillopt_git.transcripts import Entry, FileState
 from tests.helpers import Repository
 
 SKILL = wiring.DEFAULT_SKILL
@@ -197,3 +198,16 @@ def test_a_newer_tasks_file_is_told_as_such(tmp_path: Path) -> None:
             wiring.tasks_file(broken, "x.json")
     with pytest.raises(ConfigError, match="cannot be read"):
         wiring.given_tasks(tmp_path / "none.json", simulated=True)
+
+
+def test_an_index_ends_with_what_it_depends_on(repo: Repository) -> None:
+    """Other denied words, another key: what was kept is not recalled."""
+    private = Private(GitRepo.open(repo.path).private_dir())
+    home, entry = ("claude", "/home/alice"), Entry(files=(FileState("/a", 1, 2, 3, 4),))
+    plain, denying = Config(), Config(harvest=Harvest(deny_words=("acme",)))
+    wiring.index(plain, private).keep(home, {"/a": entry})
+
+    assert wiring.index(plain, private).recall(home) == {"/a": entry}
+    assert wiring.index(denying, private).recall(home) == {}
+    (private.folder / "key").unlink()
+    assert wiring.index(plain, private).recall(home) == {}
