@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
-from typing import BinaryIO, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar
 
 import msgspec
 import zstandard
@@ -26,11 +26,15 @@ from skillopt_git.transcripts import FileState, Span, Transcript
 
 Line: TypeAlias = Mapping[str, Json]
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
+
 T = TypeVar("T")
 
 LINE_LIMIT = 16 << 20  # bytes; a longer line is passed by
 UNPACKED_LIMIT = 4 << 30  # bytes of a packed file that are read
 _BUFFER = 1 << 20
+_PACKED = 1 << 14
 _ENDS = (1 << 14, 1 << 18)  # bytes: some dozen records, and where the last is long
 _TIME = re.compile(rb'\s?"([0-9T:.Z+-]{10,40})"')
 _FEW = 4  # records
@@ -68,8 +72,9 @@ def read(state: FileState, bad: Counter[str]) -> Iterator[bytes]:
     Only `\n` ends a line: text may hold U+2028 as it is. Lines too long are counted in `bad`. Raises `OSError`.
     """
     with closing(_opened(state)) as file:
-        limit = UNPACKED_LIMIT if state.path.endswith(".zst") else os.fstat(file.fileno()).st_size
-        with closing(_unpacked(file, state.path)) as plain:
+        packed = state.path.endswith(".zst")
+        limit = UNPACKED_LIMIT if packed else os.fstat(file.fileno()).st_size
+        with closing(io.BufferedReader(_Unpacked(file, bad) if packed else file, _BUFFER)) as plain:
             yield from _lines(plain, limit, bad)
 
 
@@ -118,27 +123,39 @@ def _opened(state: FileState) -> io.FileIO:
     return file
 
 
-def _unpacked(file: io.FileIO, path: str) -> BinaryIO:
-    if path.endswith(".zst"):
-        packed = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=False)
-        return io.BufferedReader(packed, _BUFFER)
-    return io.BufferedReader(file, _BUFFER)
+class _Unpacked(io.RawIOBase):
+    """What a packed file holds, up to where it is damaged."""
+
+    def __init__(self, file: io.FileIO, bad: Counter[str]) -> None:
+        self._packed = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=False)
+        self._bad = bad
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        """A little at a time: what was unpacked before the damage would be lost with what comes after it."""
+        view = memoryview(buffer)
+        try:
+            piece = self._packed.read1(min(len(view), _PACKED))
+        except zstandard.ZstdError:
+            self._bad["cannot be unpacked"] += 1
+            return 0
+        view[: len(piece)] = piece
+        return len(piece)
 
 
 def _lines(file: BinaryIO, limit: int, bad: Counter[str]) -> Iterator[bytes]:
     done = 0
-    try:
-        for line in iter(partial(file.readline, LINE_LIMIT), b""):
-            done += len(line)
-            if len(line) < LINE_LIMIT or line.endswith(b"\n"):
-                yield line
-            else:
-                bad["a line too long"] += 1
-                done += _pass_by(file)
-            if done >= limit:
-                return
-    except zstandard.ZstdError:
-        bad["cannot be unpacked"] += 1
+    for line in iter(partial(file.readline, LINE_LIMIT), b""):
+        done += len(line)
+        if len(line) < LINE_LIMIT or line.endswith(b"\n"):
+            yield line
+        else:
+            bad["a line too long"] += 1
+            done += _pass_by(file)
+        if done >= limit:
+            return
 
 
 def _pass_by(file: BinaryIO) -> int:

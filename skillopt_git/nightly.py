@@ -73,7 +73,7 @@ def run(
 
 
 def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Listener) -> Known:
-    """What a real run would know before it replays anything. Writes nothing."""
+    """What a real run would know before it replays anything. Writes nothing but what spares the next one work."""
     shop = open_workshop(path, config, now=now)
     inputs = Inputs(
         reading=wiring.reading(config, shop.repo, shop.private, shop.redact, now=now, anew=anew),

@@ -71,7 +71,7 @@ def sources(config: Config, environ: Mapping[str, str] = os.environ) -> tuple[Se
 def asked(config: Config) -> frozenset[str]:
     """The sources that the settings name, or whose home they do."""
     given = config.harvest
-    homes = {"claude": given.claude_home, "codex": given.codex_home, "copilot-cli": given.copilot_home}
+    homes = {"claude": given.claude_home, "codex": given.codex_home}  # of those that are read unnamed
     named = [part.strip() for part in given.source.split(",")]
     return frozenset({*named, *(name for name, home in homes.items() if home)})
 

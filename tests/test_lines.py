@@ -97,6 +97,8 @@ def test_a_packed_file_reads_like_a_plain_one(tmp_path: Path) -> None:
     assert bad == {}
     assert list(read(written(tmp_path / "y.jsonl.zst", b"no frame at all\n"), bad)) == []
     assert bad == {"cannot be unpacked": 1}
+    assert b"".join(read(written(tmp_path / "z.jsonl.zst", zstandard.compress(data) + b"garbage" * 9), bad)) == data
+    assert bad == {"cannot be unpacked": 2}
 
 
 def test_reading_leaves_no_file_open(tmp_path: Path) -> None:
