@@ -20,7 +20,7 @@ REPLAY_FOLDER = "skillopt-replay"
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _RANDOM_OR_TIME = re.compile(rf"{_UUID.pattern}|\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d", re.IGNORECASE)
-_REPLAY = re.compile(rf"\s*(?:<!--\s*)?{re.escape(REPLAY_MARKER)}\b")
+_REPLAY = re.compile(rf"\s*(?:<!--\s*{REPLAY_MARKER}\b|{REPLAY_MARKER}(?: [\w-]+)?[ \t]*(?:\n|\Z))")
 _CUT_MARK = re.compile(r"\[[^\[\]\s]{0,80}\Z")
 
 
@@ -57,28 +57,33 @@ class Cleaner:
     _plain: dict[str, bool] = field(default_factory=dict, repr=False)
     _texts: dict[str, str] = field(default_factory=dict, repr=False)
 
+    def label(self, text: str) -> str:
+        """A branch, an id, the name of a tool: what may be told to others, unlike a path."""
+        bare = _RANDOM_OR_TIME.sub(" ", text).strip()
+        return text if not bare or self._text(bare) == bare else self._text(text)
+
     def name(self, text: str) -> str:
-        """A path, a branch, an id. A UUID in it is random by nature, and the time in a file's name is a time."""
+        """A path. A UUID in it is random by nature, and the time in a file's name is a time."""
         return text if self._is_plain(_RANDOM_OR_TIME.sub(" ", text).strip()) else self.redact(text)
 
     def holds_no_secret(self, found: Heading) -> bool:
-        names = (found.id, found.cwd or "", found.original_cwd or "")
-        return all(self.name(text) == text for text in names)
+        names = (found.cwd or "", found.original_cwd or "")
+        return self.label(found.id) == found.id and all(self.name(text) == text for text in names)
 
     def session(self, session: Session) -> Session:
         return replace(
             session,
-            id=self.name(session.id),
+            id=self.label(session.id),
             path=self.name(session.path),
             cwd=_maybe(session.cwd, self.name),
             original_cwd=_maybe(session.original_cwd, self.name),
-            branch=_maybe(session.branch, self.name),
+            branch=_maybe(session.branch, self.label),
             turns=tuple(
-                replace(turn, id=self.name(turn.id), text=_clipped(self._text(turn.text))) for turn in session.turns
+                replace(turn, id=self.label(turn.id), text=_clipped(self._text(turn.text))) for turn in session.turns
             ),
             final=_clipped(self._text(session.final)),
-            tools=tuple(map(self.name, session.tools)),
-            skills=tuple(map(self.name, session.skills)),
+            tools=tuple(map(self.label, session.tools)),
+            skills=tuple(map(self.label, session.skills)),
             files=tuple(map(self.name, session.files)),
         )
 

@@ -36,7 +36,8 @@ class Index:
             kept = unpack(self._path(home).read_bytes(), _Kept)
         except (OSError, ValueError):
             return {}
-        return {entry.files[0].path: entry for entry in kept.entries} if kept.made_by == self.made_by else {}
+        entries = kept.entries if kept.made_by == self.made_by else ()
+        return {entry.files[0].path: entry for entry in entries if entry.files}
 
     def keep(self, home: Home, entries: Mapping[str, Entry]) -> None:
         """Where nothing can be written, the next harvest takes longer, and no harm is done."""

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LINE_LIMIT = 16 << 20  # bytes; a longer line is passed by
-UNPACKED_LIMIT = 4 << 30  # bytes of a packed file that are read
+UNPACKED_LIMIT = 1 << 30  # bytes of a packed file that are read
+_MOST_BROKEN = 10  # pieces of a line
 _BUFFER = 1 << 20
 _PACKED = 1 << 14
+_EMPTY = frozenset({b"\n", b"\r\n"})
 _ENDS = (1 << 14, 1 << 18)  # bytes: some dozen records, and where the last is long
 _TIME = re.compile(rb'\s?"([0-9T:.Z+-]{10,40})"')
 _FEW = 4  # records
@@ -67,7 +69,7 @@ def why(error: OSError) -> str:
 
 
 def read(state: FileState, bad: Counter[str]) -> Iterator[bytes]:
-    r"""The lines of a file, each with its `\n`, up to where the file ended when it was opened.
+    r"""The lines of a file that are not empty, each with its `\n`, up to where the file ended when it was opened.
 
     Only `\n` ends a line: text may hold U+2028 as it is. Lines too long are counted in `bad`. Raises `OSError`.
     """
@@ -149,21 +151,23 @@ def _lines(file: BinaryIO, limit: int, bad: Counter[str]) -> Iterator[bytes]:
     done = 0
     for line in iter(partial(file.readline, LINE_LIMIT), b""):
         done += len(line)
-        if len(line) < LINE_LIMIT or line.endswith(b"\n"):
+        if line in _EMPTY:
+            pass
+        elif len(line) < LINE_LIMIT or line.endswith(b"\n"):
             yield line
         else:
             bad["a line too long"] += 1
-            done += _pass_by(file)
+            done += _pass_by(file, limit - done)
         if done >= limit:
             return
 
 
-def _pass_by(file: BinaryIO) -> int:
+def _pass_by(file: BinaryIO, most: int) -> int:
     """The rest of a line."""
     done = 0
     for piece in iter(partial(file.readline, _BUFFER), b""):
         done += len(piece)
-        if piece.endswith(b"\n"):
+        if piece.endswith(b"\n") or done >= most:
             break
     return done
 
@@ -192,13 +196,13 @@ def _tolerant(line: bytes, bad: Counter[str]) -> Iterator[Line]:
         return
     if not text and line.strip():
         bad["no text"] += 1
-    at = 0
-    while at < len(text):
+    at = broken = 0
+    while at < len(text) and broken < _MOST_BROKEN:  # each takes as long as the line is
         try:
             value, end = _TOLERANT.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             bad["not JSON" if line.endswith(b"\n") else "cut off"] += 1
-            at = _next_object(text, at, error)
+            at, broken = _next_object(text, at, error), broken + 1
             continue
         if isinstance(value, dict):
             yield value
@@ -291,4 +295,7 @@ def pack(value: object) -> bytes:
 
 def unpack(data: bytes, type_: type[T]) -> T:
     """Raises `ValueError` for anything that is not JSON of a `type_`."""
-    return msgspec.json.decode(data, type=type_)
+    try:
+        return msgspec.json.decode(data, type=type_)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error

@@ -29,7 +29,7 @@ from skillopt_git.recall import History, Proposal, recall
 from skillopt_git.record import Placement, events_of, evidence_of
 from skillopt_git.views import RunView
 from skillopt_git.workshop import Workshop, open_workshop
-from skillopt_git.worktrees import differs, worktrees
+from skillopt_git.worktrees import differs, worktree_folders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,9 +189,8 @@ class _Run:
         if self.options.tasks_file is None:
             shop.private.save("bank.json", known.bank)
         if known.harvest is not None and not shop.stamp.simulated:
-            folders = [str(tree.path) for tree in worktrees(shop.repo)]
-            moved = shop.private.checkpoint().moved(known.harvest.windows, folders)
-            shop.private.save("checkpoint.json", moved)
+            trees = map(str, worktree_folders(shop.repo))
+            shop.private.save("checkpoint.json", shop.private.checkpoint().moved(known.harvest.windows, trees))
 
     # --- publish ---
 

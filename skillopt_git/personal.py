@@ -164,7 +164,7 @@ def _is_nobody(account: str) -> bool:
 
 
 def denied(text: str, words: tuple[str, ...]) -> Iterator[Span]:
-    """The `words`, whatever their case and spelling in Unicode, and however many blanks stand inside.
+    """The `words`, whatever their case and spelling in Unicode, and whatever blanks stand inside.
 
     They stand by themselves: "acme" is found in `acme_api` and not in `acmeology`.
     """
@@ -194,11 +194,11 @@ def _patterns(words: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 
 def _alone(parts: list[str]) -> re.Pattern[str]:
-    """Where these parts of a word stand by themselves, with blanks between."""
+    """Where these parts of a word stand by themselves, with blanks between, or what stands for blanks in names."""
     first, *_ = plain = [re.escape(part) for part in parts]
     before = f"(?<![^\\W_]{first})" if parts[0][0].isalnum() else ""
     after = r"(?![^\W_]|[\u0300-\u036f])" if _is_letter(parts[-1][-1]) else ""
-    return re.compile(first + before + r"\s+".join(["", *plain[1:]]) + after)
+    return re.compile(first + before + r"[\s_-]+".join(["", *plain[1:]]) + after)
 
 
 def _is_letter(char: str) -> bool:

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -47,7 +47,9 @@ class Checkpoint:
 
     def window(self, home: Home) -> Window:
         source, folder = home
-        return Window(self.read.get(source, {}).get(folder), self.ahead.get(source, {}).get(folder, {}))
+        since = self.read.get(source, {}).get(folder)
+        ahead = self.ahead.get(source, {}).get(folder, {})
+        return Window(since and _aware(since), {digest: _aware(last) for digest, last in ahead.items()})
 
     def moved(self, windows: Mapping[Home, Window], worktrees: Iterable[str] = ()) -> Checkpoint:
         read = {source: dict(homes) for source, homes in self.read.items()}
@@ -57,6 +59,11 @@ class Checkpoint:
                 read.setdefault(source, {})[home] = window.since
             ahead.setdefault(source, {})[home] = dict(window.read)
         return Checkpoint(read=read, ahead=ahead, worktrees=tuple(sorted({*self.worktrees, *worktrees})))
+
+
+def _aware(time: datetime) -> datetime:
+    """One without a zone, which only a person can have written, is taken for UTC."""
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +161,7 @@ def refuse_newer(data: bytes, where: str) -> None:
     """Raises `ConfigError` for a record of a newer tool."""
     try:
         record = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     version = record.get("v") if isinstance(record, dict) else None
     if isinstance(version, int) and version > RECORD_VERSION:

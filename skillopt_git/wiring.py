@@ -31,7 +31,7 @@ from skillopt_git.redact import Redactor, Scanner
 from skillopt_git.scope import Scope
 from skillopt_git.targets import Base, allowed, document_entry
 from skillopt_git.window import Window
-from skillopt_git.worktrees import worktrees
+from skillopt_git.worktrees import worktree_folders
 
 SOURCES = {
     "claude": "skillopt_git.sources.claude:make",
@@ -90,7 +90,7 @@ def scope(config: Config, repo: GitRepo, earlier: Sequence[str] = ()) -> Scope:
     if chosen == ("all",):
         return Scope(roots=None)
     if len(chosen) == 1 and SCOPES.get(chosen[0]) == "repository":
-        own = [tree.path for tree in worktrees(repo)]
+        own = worktree_folders(repo)
         return Scope(roots=(*own, *map(Path, earlier), *map(_expanded, config.harvest.roots)))
     folders = [_expanded(name) for name in chosen]
     missing = [str(folder) for folder in folders if not folder.is_absolute()]

@@ -23,6 +23,15 @@ class Worktree:
 
 def worktrees(repo: GitRepo) -> tuple[Worktree, ...]:
     """The main work tree (or bare folder) and the linked ones, except those whose folder is gone."""
+    return tuple(_worktree(repo, block) for block in _listed(repo) if "prunable" not in block)
+
+
+def worktree_folders(repo: GitRepo) -> tuple[Path, ...]:
+    """Where there are work trees, or were until their folder was deleted."""
+    return tuple(Path(block["worktree"]) for block in _listed(repo))
+
+
+def _listed(repo: GitRepo) -> list[dict[str, str]]:
     told: list[dict[str, str]] = [{}]
     for line in repo.run("worktree", "list", "--porcelain", "-z").fields:
         if line:
@@ -30,7 +39,7 @@ def worktrees(repo: GitRepo) -> tuple[Worktree, ...]:
             told[-1][name] = value
         else:
             told.append({})
-    return tuple(_worktree(repo, block) for block in told if block and "prunable" not in block)
+    return [block for block in told if block]
 
 
 def _worktree(repo: GitRepo, block: Mapping[str, str]) -> Worktree:

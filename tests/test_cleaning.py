@@ -108,3 +108,13 @@ def test_the_time_in_a_file_s_name_is_no_secret() -> None:
 
 
 UUID = "226cc8fa-0c1d-4b6e-9f00-5a1b2c3d4e5f"
+
+
+def test_a_branch_an_id_or_a_tool_names_nobody() -> None:
+    """They are told to others; what is only a path stays."""
+    turns = (Turn(id=f"turn-{PERSON}", kind="prompt", text="Run the tests"),)
+    fields = {"branch": f"feature/{PERSON}", "tools": (f"ask-{PERSON}",), "skills": (PERSON,), "turns": turns}
+    (found,) = gather(session(f"s-{PERSON}", cwd=f"/home/{PERSON}", **fields)).sessions
+
+    assert PERSON not in repr((found.id, found.branch, found.tools, found.skills, found.turns))
+    assert found.cwd == f"/home/{PERSON}"

@@ -143,7 +143,7 @@ def test_sessions_that_are_all_kept_out_are_told_in_one_sentence(neutral: Neutra
 
 def test_sessions_kept_out_for_another_reason_have_it_listed(neutral: Neutral, told: Say) -> None:
     """There is no flag that makes our own replays count."""
-    neutral("ours", text="skillopt-git replay: add a retry")
+    neutral("ours", text="<!-- skillopt-git replay 7 -->\nAdd a retry")
 
     said = told()
 

@@ -87,9 +87,10 @@ def test_our_own_replays_are_never_read() -> None:
         session("spoken", f"Why does {REPLAY_MARKER} hang?"),
         session("later", "fine", f"{REPLAY_MARKER} is what I meant"),
         session("longer", f"{REPLAY_MARKER}s are slow"),
+        session("broken", f"{REPLAY_MARKER} is broken, fix it"),
     )
 
-    assert ids(found) == ["answered", "later", "longer", "other", "spoken"]
+    assert ids(found) == ["answered", "broken", "later", "longer", "other", "spoken"]
     assert [item.reason for item in found.skipped] == ["our own replay"] * 3
 
 

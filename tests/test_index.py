@@ -44,7 +44,19 @@ def test_no_index_is_an_empty_one(tmp_path: Path) -> None:
     assert Index(tmp_path / "index", "v1").recall(HOME) == {}
 
 
-@pytest.mark.parametrize("damage", [b"", b"{}", b"[1]", b'{"made_by":"v1","entries":[{}]}', b"\xff", b"null"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{}",
+        b"[1]",
+        b'{"made_by":"v1","entries":[{}]}',
+        b"\xff",
+        b"null",
+        b'{"made_by":"v1","entries":[{"files":[]}]}',
+        b'{"zz":' + b"[" * 200_000,
+    ],
+)
 def test_a_damaged_index_is_none(tmp_path: Path, damage: bytes) -> None:
     """It is made anew, and nothing is said, for nothing is lost."""
     index = Index(tmp_path, "v1")

@@ -38,13 +38,13 @@ def values(data: bytes) -> tuple[list[Any], dict[str, int]]:
 
 
 def test_only_a_newline_ends_a_line(tmp_path: Path) -> None:
-    """Not U+2028, a lone return, or a form feed; the last line needs no end."""
-    data = "one \u2028 two\r\x0c three\nfour\n\nfive".encode()
+    """Not U+2028, a lone return, or a form feed; the last line needs no end, and empty ones are none."""
+    data = "one \u2028 two\r\x0c three\nfour\n\n\r\n \nfive".encode()
 
     assert list(read(written(tmp_path / "x.jsonl", data), Counter())) == [
         "one \u2028 two\r\x0c three\n".encode(),
         b"four\n",
-        b"\n",
+        b" \n",
         b"five",
     ]
 
@@ -139,6 +139,7 @@ def test_reading_leaves_no_file_open(tmp_path: Path) -> None:
         (b'{"a":1,{"b":2}{"c":3}\n', [{"b": 2}, {"c": 3}], {"not JSON": 1}),
         (b'{"a":"x\\ud800y"}\n', [{"a": "x\ud800y"}], {}),
         (b'{"a":{"\x00"}\n', [], {"not JSON": 2}),
+        (b'{"' * 500_000 + b"\n", [], {"not JSON": 10}),
         (b'{"a":NaN}\n', None, {}),
         (b'{"a":1' + b"0" * 400 + b"}\n", None, {}),
         (b'{"a":' * 100_000 + b"\n", [], {"not JSON": 1}),

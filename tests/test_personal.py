@@ -234,6 +234,7 @@ def found(text: str, *words: str) -> list[str]:
             ["acme  corp", "ACME\n\tCORP", "acme\u00a0corp"],
         ),
         ("  acme   corp ", "acme corp", ["acme corp"]),
+        ("Acme Corp", "mcp__Acme_Corp__list acme-corp acme.corp", ["Acme_Corp", "acme-corp"]),
         ("C++ Ltd.", "c++ ltd.x xc++ ltd.", ["c++ ltd."]),
         (".acme", "x.acme", [".acme"]),
         ("Straße", "STRASSE straße strasse", ["STRASSE", "straße", "strasse"]),

@@ -142,3 +142,14 @@ def test_a_checkpoint_does_not_forget_other_homes() -> None:
 
     assert after.read == {"claude": {"/a": NOON, "/b": NOON}}
     assert before.read == {"claude": {"/a": NOON}}
+
+
+def test_a_checkpoint_that_somebody_edited_is_read_as_meant(private: Private) -> None:
+    """A time without a zone is UTC; one that is nested beyond reading is kept aside like any that is damaged."""
+    path = private.folder / "checkpoint.json"
+    path.write_text('{"v": 1, "read": {"claude": {"/a": "2026-11-29T12:00:00"}}}')
+    assert private.checkpoint().window(("claude", "/a")) == Window(datetime(2026, 11, 29, 12, tzinfo=UTC))
+
+    path.write_text('{"v": 1, "read": ' + "[" * 200_000)
+    assert private.checkpoint() == Checkpoint()
+    assert "checkpoint.json was damaged" in private.notes[0]

@@ -129,15 +129,16 @@ def _session(session: Session) -> dict[str, Any]:
 
 def _write(path: Path, known: Known) -> None:
     """A tasks file as `--tasks-file` takes it. Never overwrites: a reviewed file is somebody's work."""
+    from skillopt_git.private import write  # what it needs would slow down every start
+
     tasks = [{key: value for key, value in task.items() if key != "rule"} for task in _tonight(known)]
     used = {need for task in tasks for need in task["needs"]}
     needs = {need: text for need, text in known.needs.items() if need in used}
     record = {"v": 1, "reviewed": False, "needs": needs, "tasks": tasks}
+    if path.exists() or path.is_symlink():
+        raise UsageError(f"{path} exists already", "name another file, or move it away")
     try:
-        with path.open("x", encoding="utf-8") as file:
-            json_.dump(record, file, ensure_ascii=False, indent=1)
-    except FileExistsError as error:
-        raise UsageError(f"{path} exists already", "name another file, or move it away") from error
+        write(path, json_.dumps(record, ensure_ascii=False, indent=1).encode(), replace=False)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
