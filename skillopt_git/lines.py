@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias, TypeVar
+from typing import Any, BinaryIO, TypeAlias, TypeVar
 
 import msgspec
 import zstandard
@@ -26,9 +26,6 @@ from skillopt_git.transcripts import FileState, Span, Transcript
 
 Line: TypeAlias = Mapping[str, Json]
 
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer as Buffer
-
 T = TypeVar("T")
 
 LINE_LIMIT = 16 << 20  # bytes; a longer line is passed by
@@ -36,7 +33,7 @@ UNPACKED_LIMIT = 1 << 30  # bytes of a packed file that are read
 _MOST_BROKEN = 10  # pieces of a line
 _BUFFER = 1 << 20
 _PACKED = 1 << 14
-_EMPTY = frozenset({b"\n", b"\r\n"})
+_EMPTY, _BARELY = frozenset({b"\n", b"\r\n"}), 3
 _ENDS = (1 << 14, 1 << 18)  # bytes: some dozen records, and where the last is long
 _TIME = re.compile(rb'\s?"([0-9T:.Z+-]{10,40})"')
 _FEW = 4  # records
@@ -135,7 +132,7 @@ class _Unpacked(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Buffer) -> int:
+    def readinto(self, buffer: Any) -> int:
         """A little at a time: what was unpacked before the damage would be lost with what comes after it."""
         view = memoryview(buffer)
         try:
@@ -151,7 +148,7 @@ def _lines(file: BinaryIO, limit: int, bad: Counter[str]) -> Iterator[bytes]:
     done = 0
     for line in iter(partial(file.readline, LINE_LIMIT), b""):
         done += len(line)
-        if line in _EMPTY:
+        if len(line) < _BARELY and line in _EMPTY:
             pass
         elif len(line) < LINE_LIMIT or line.endswith(b"\n"):
             yield line

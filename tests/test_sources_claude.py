@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -193,12 +194,16 @@ class Transcript:
             "cwd": "/home/alice/acme-api",
             "timestamp": (NOON + timedelta(seconds=len(self.lines))).isoformat().replace("+00:00", "Z"),
             "type": type_,
-            **({} if content is None else {"message": {"role": type_, "content": content}}),
+            **(self.words(type_, content) if content is not None else {}),
             **fields,
         }
         self.raw(json.dumps(line).encode() + b"\n")
         self.last = uuid
         return str(uuid)
+
+    @staticmethod
+    def words(type_: str, content: Any) -> dict[str, Any]:
+        return {"content": content} if type_ == "system" else {"message": {"role": type_, "content": content}}
 
     def prompt(self, text: Any, **fields: Any) -> str:
         return self.add("user", text, **{"promptSource": "typed", "origin": {"kind": "human"}, **fields})
@@ -233,6 +238,22 @@ def session_of(transcript: Transcript) -> Session:
     transcript.write()
     (session,), _ = read(transcript.path.parents[2])
     return session
+
+
+def file_of(transcript: Transcript) -> Found:
+    path = transcript.write()
+    info = path.stat()
+    return Found((FileState(str(path), info.st_size, info.st_mtime_ns, info.st_dev, info.st_ino),))
+
+
+def test_a_glance_tells_the_last_times(transcript: Transcript) -> None:
+    """Without reading the session."""
+    transcript.prompt("one")
+    transcript.answer("un")
+    glance = ClaudeSource(transcript.path.parents[2]).glance(file_of(transcript))
+
+    assert glance
+    assert glance.latest == NOON + timedelta(seconds=1)
 
 
 def test_a_bad_piece_costs_only_itself(transcript: Transcript) -> None:
@@ -451,6 +472,15 @@ def test_a_glance_is_not_deceived_by_a_line_that_was_written_over() -> None:
 def test_a_result_that_is_not_in_utf_8_is_not_judged_at_a_glance() -> None:
     """Ids are text."""
     line = compact(result_line("a", uuid="u\u00e9")).replace("\u00e9".encode(), b"\xe9")
+
+    assert outcome(line, facts(line)) is None
+
+
+def test_a_result_that_does_not_name_its_caller_is_not_judged_at_a_glance() -> None:
+    """What a tool put out may end with the parent's id, where the caller would stand."""
+    result = {**result_line("a"), "toolUseResult": f"{7:036}"}
+    del result["sourceToolAssistantUUID"]
+    line = compact(result)
 
     assert outcome(line, facts(line)) is None
 
@@ -703,8 +733,10 @@ def test_an_id_used_twice_goes_to_the_one_who_spoke(transcript: Transcript) -> N
     """Where a hook's attachment took a prompt's id, the prompt is what is kept."""
     transcript.add("attachment", uuid="a", parentUuid=None)
     transcript.prompt("hello", uuid="a", parentUuid=None)
+    transcript.add("attachment", uuid="b")
+    transcript.prompt("again", uuid="b", parentUuid="a")
 
-    assert said(session_of(transcript), "prompt") == ["hello"]
+    assert said(session_of(transcript), "prompt") == ["hello", "again"]
 
 
 def test_a_command_written_twice_is_one_turn(transcript: Transcript) -> None:
@@ -712,22 +744,52 @@ def test_a_command_written_twice_is_one_turn(transcript: Transcript) -> None:
     envelope = (
         "<command-name>/cost</command-name>\n<command-message>cost</command-message>\n<command-args></command-args>"
     )
+    for _ in range(2):
+        transcript.add("user", envelope)
+        transcript.add("system", envelope, subtype="local_command")
     transcript.add("user", envelope)
-    transcript.add("system", subtype="local_command", content=envelope)
-    transcript.add("user", envelope)
+    transcript.add("system", envelope.replace("cost", "usage"), subtype="local_command")
 
-    assert said(session_of(transcript), "command") == ["/cost", "/cost"]
+    assert said(session_of(transcript), "command") == ["/cost", "/cost", "/cost", "/usage"]
+
+
+def test_only_a_command_echoes_a_command(transcript: Transcript) -> None:
+    """Whatever else says the same again is a turn of its own, and so is a command that the answer names."""
+    envelope = "<command-name>/cost</command-name>"
+    queued = {"type": "queued_command", "commandMode": "prompt", "prompt": "again"}
+    transcript.prompt("again")
+    transcript.add("attachment", attachment=queued)
+    transcript.answer("/cost")
+    transcript.add("system", envelope, subtype="local_command")
+
+    assert [turn.text for turn in session_of(transcript).turns] == ["again", "again", "/cost", "/cost"]
+
+
+@pytest.mark.parametrize("name", ["", " ", "/", "/ "])
+def test_a_command_without_a_name_is_nothing(transcript: Transcript, name: str) -> None:
+    """Neither a turn nor a skill."""
+    envelope = f"<command-name>{name}</command-name>\n<command-args>all</command-args>"
+    transcript.prompt("hello")
+    transcript.add("user", envelope)
+    transcript.add("user", [{"type": "text", "text": "Base directory for this skill: /x/deploy"}], isMeta=True)
+    transcript.add("system", envelope, subtype="local_command")
+
+    session = session_of(transcript)
+
+    assert [turn.text for turn in session.turns] == ["hello"]
+    assert session.skills == ()
 
 
 def test_skills_and_tools_are_named_safely(transcript: Transcript) -> None:
     """Names that a model made up hold only what names are made of; an older `command` input names a skill too."""
-    transcript.add("user", "<command-name>/deploy</command-name>")
+    transcript.add("user", "<command-name> / deploy </command-name>")
     transcript.add("user", [{"type": "text", "text": "Base directory for this skill: /x/deploy"}], isMeta=True)
     transcript.call("Skill", {"command": "plug:lint"})
     transcript.call("rm -rf `x`", {"file_path": "/x"})
 
     session = session_of(transcript)
 
+    assert said(session, "command") == ["/deploy"]
     assert session.skills == ("deploy", "plug:lint")
     assert session.tools == ("Skill", "rm_-rf__x_")
     assert session.files == ()
@@ -747,6 +809,27 @@ def test_only_successful_edits_touch_files(transcript: Transcript) -> None:
             transcript.add("user", [{"type": "tool_result", "tool_use_id": call, **result}])
 
     assert session_of(transcript).files == ("/NotebookEdit",)
+
+
+def test_a_session_that_a_person_went_on_with_is_not_headless(transcript: Transcript) -> None:
+    """`claude -p` can be resumed at the keyboard."""
+    transcript.prompt("one", entrypoint="sdk-cli", promptSource="sdk")
+    alone = session_of(transcript)
+    transcript.prompt("two", entrypoint="cli")
+
+    assert (alone.headless, session_of(transcript).headless) == (True, False)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+def test_a_file_whose_name_is_no_text_has_an_id_that_is(tmp_path: Path) -> None:
+    """Where no line names the session, its file does."""
+    transcript = Transcript(tmp_path, "\udcff")
+    transcript.prompt("hello", sessionId="")
+
+    (session,) = ClaudeSource(tmp_path).read(file_of(transcript))
+
+    assert isinstance(session, Session)
+    assert session.id == "\ufffd"
 
 
 def test_missing_facts_are_none(transcript: Transcript) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from skillopt_git.config import Config, Harvest
 from skillopt_git.model import Session, Skipped
-from skillopt_git.sources.codex import CodexSource, make
+from skillopt_git.sources.codex import PARENT_MISSING, CodexSource, make
 from skillopt_git.transcripts import FileState, Transcript
 
 DATA = Path(__file__).parent / "data" / "transcripts"
@@ -175,6 +176,11 @@ def session_of(home: Path, content: Sequence[Record]) -> Session:
 
 def said(session: Session, kind: str = "prompt") -> list[str]:
     return [turn.text for turn in session.turns if turn.kind == kind]
+
+
+def state_of(path: Path) -> FileState:
+    info = path.stat()
+    return FileState(str(path), info.st_size, info.st_mtime_ns, info.st_dev, info.st_ino)
 
 
 def reasons(found: Sequence[Session | Skipped]) -> list[tuple[str, int]]:
@@ -337,6 +343,15 @@ def test_a_rollout_that_is_there_twice_is_read_once(home: Path) -> None:
     assert only(home) == packed
 
 
+def test_an_unpacked_rollout_that_is_smaller_than_the_packed_one_counts(home: Path) -> None:
+    """A packed copy is never appended to: what it has over the other was taken back."""
+    put(home, zstandard.compress(lines([meta(), *exchange(1, "Old", os.urandom(2000).hex())])), name_of() + ".zst")
+    plain = put(home, [meta(), *exchange(1, "New", "1")])
+
+    assert (home / "sessions/2026/11/29" / (name_of() + ".zst")).stat().st_size > plain.stat().st_size
+    assert said(only(home)) == ["New"]
+
+
 def test_a_file_of_another_name_is_a_transcript_by_itself(home: Path) -> None:
     """Its id is the one that it tells, else its name."""
     put(home, [meta(), *exchange(1, "One", "1")], "rollout-copy.jsonl")
@@ -346,6 +361,28 @@ def test_a_file_of_another_name_is_a_transcript_by_itself(home: Path) -> None:
         THREAD: ["One"],
         "rollout-headless": ["Two"],
     }
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+def test_a_name_that_is_no_text_makes_ids_that_are(home: Path) -> None:
+    """Ids of sessions and turns are written down; a name may hold any bytes."""
+    content = [record("event_msg", type="task_started"), *legacy(1, "One", "1")[1:]]
+    found = Transcript((state_of(put(home, content, "rollout-\udcff.jsonl")),))
+
+    (session,) = CodexSource(home).read(found)
+
+    assert isinstance(session, Session)
+    assert session.id == "rollout-\ufffd"
+    assert [turn.id for turn in session.turns] == ["rollout-\ufffd:1:1", "rollout-\ufffd:1:2"]
+
+
+def test_a_glance_tells_the_last_times(home: Path) -> None:
+    """Without reading the thread."""
+    found = Transcript((state_of(put(home, [meta(), record("event_msg", 9, type="token_count")])),))
+    glance = CodexSource(home).glance(found)
+
+    assert glance
+    assert glance.latest == datetime.fromisoformat("2026-11-29T10:00:09Z")
 
 
 def test_what_is_no_file_or_leads_out_is_told(home: Path, tmp_path: Path) -> None:
@@ -630,6 +667,17 @@ def test_a_thread_rewound_twice_is_what_is_left_of_it(home: Path) -> None:
     assert behind.ended == datetime.fromisoformat("2026-11-29T10:00:13Z")
 
 
+def test_a_rewind_to_before_an_earlier_one_takes_back_what_that_had_left(home: Path) -> None:
+    """The earlier one's own account may carry no number, and so be read: it brings nothing back."""
+    put(home, numbered([meta(), *exchange(1, "One", "1"), *exchange(2, "Two", "2"), *exchange(3, "Three", "3")]))
+    put(home, [meta(**base(13)), *numbered(exchange(4, "Four", "4"), 13)], name_of(part=PARTS[0]))
+    once = only(home)
+    put(home, numbered([meta(**base(7)), *exchange(5, "Five", "5")], 7), name_of(part=PARTS[1]))
+
+    assert said(once) == ["One", "Two", "Four"]
+    assert said(only(home)) == ["One", "Five"]
+
+
 def test_a_rewind_may_name_the_part_that_it_continues(home: Path) -> None:
     """What lies between that part and the last is taken back as a whole, whatever its numbers."""
     part = "01a22852-0000-7000-8000-000000000001"
@@ -673,21 +721,18 @@ def test_parts_are_read_in_the_order_of_their_birth_wherever_they_lie(home: Path
     assert session.path.endswith(name_of(time="23-00-00"))
 
 
-def test_without_the_file_that_tells_what_was_taken_back_nothing_older_is_read(home: Path) -> None:
-    """What an unreadable part takes back cannot be known; what it follows on from can be missed."""
-    first = put(home, numbered([meta(), *exchange(1, "One", "1"), *exchange(2, "Two", "2")]))
-    second = put(home, numbered([meta(**base(7)), *exchange(3, "Three", "3")], 7), name_of(part=PARTS[0]))
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_thread_is_read_as_a_whole_or_not_at_all(home: Path, lost: int) -> None:
+    """A part that cannot be read now may be read the next night; half a thread would be taken for all of it."""
+    parts = [
+        put(home, numbered([meta(), *exchange(1, "One", "1"), *exchange(2, "Two", "2")])),
+        put(home, b"{\n" + lines(numbered([meta(**base(7)), *exchange(3, "3", "3")], 7)), name_of(part=PARTS[0])),
+    ]
     source = CodexSource(home)
     (found,) = (item for item in source.transcripts() if isinstance(item, Transcript))
+    parts[lost].unlink()
 
-    first.unlink()
-    missing, session = source.read(found)
-    assert missing == Skipped(str(first), "no such file")
-    assert isinstance(session, Session)
-    assert (said(session), session.id) == (["Three"], THREAD)
-    put(home, numbered([meta(), *exchange(1, "One", "1")]))
-    second.unlink()
-    assert list(source.read(found)) == [Skipped(str(second), "no such file")]
+    assert list(source.read(found)) == [Skipped(str(parts[lost]), "no such file")]
 
 
 def test_numbers_that_are_there_twice_lose_and_double_nothing(home: Path) -> None:
@@ -723,13 +768,55 @@ def test_what_an_older_fork_repeats_of_its_parent_is_not_read(home: Path, own: l
     parent = put(home, [meta(), *REPLAY, *legacy(3, "Three", "3")])
     put(home, [*own, *REPLAY, *legacy(4, "Four", "4")], name_of(OTHER))
     both = {item.id: item for item in everything(home) if isinstance(item, Session)}
-    parent.unlink()
-    alone = only(home)
 
     assert {id_: said(item) for id_, item in both.items()} == {THREAD: ["One", "Two", "Three"], OTHER: ["Four"]}
     assert (both[OTHER].tools, both[OTHER].final) == (("tool4",), "4")
+    parent.unlink()
+    told, alone = everything(home)
+    assert told == Skipped(both[OTHER].path, PARENT_MISSING)
+    assert isinstance(alone, Session)
     assert said(alone) == ["One", "Two", "Four"]
     assert alone.turns[-2:] == both[OTHER].turns
+
+
+def test_a_parent_that_vanishes_before_its_fork_is_read_is_missing(home: Path) -> None:
+    """So is one that was never there; a fork in which nobody said anything misses neither."""
+    parent = put(home, [meta(), *REPLAY])
+    fork = put(home, [meta(OTHER, forked_from_id=THREAD), *REPLAY, *legacy(4, "Four", "4")], name_of(OTHER))
+    source = CodexSource(home)
+    _, found = (item for item in source.transcripts() if isinstance(item, Transcript))
+    parent.unlink()
+
+    told, session = source.read(found)
+
+    assert told == Skipped(str(fork), PARENT_MISSING)
+    assert isinstance(session, Session)
+    put(home, [meta(OTHER, forked_from_id=THREAD)], name_of(OTHER))
+    assert reasons(everything(home)) == [("no prompt", 1)]
+    put(home, [meta(OTHER, forked_from_id=THREAD), *legacy(1, "", "1")], name_of(OTHER))
+    assert reasons(everything(home)) == [("no prompt", 1)]
+
+
+def test_a_parent_is_read_once_for_all_its_forks_and_again_when_it_changed(home: Path) -> None:
+    """Only the last parent is remembered, as it was when it was found."""
+    parent = put(home, [meta(), *REPLAY])
+    forks = [f"01a22849-6b4b-7551-8a32-{number:012}" for number in (3, 4)]
+    for fork in forks:
+        put(home, [meta(fork, forked_from_id=THREAD), *REPLAY, *legacy(4, "Four", "4")], name_of(fork))
+    source = CodexSource(home)
+    _, first, second = (item for item in source.transcripts() if isinstance(item, Transcript))
+
+    (before,) = source.read(first)
+    parent.rename(parent.with_suffix(".old"))
+    (after,) = source.read(second)
+    put(home, [meta(), *legacy(1, "Else", "1")])
+    _, again, _ = (item for item in source.transcripts() if isinstance(item, Transcript))
+    (changed,) = source.read(again)
+
+    for session, prompts in ((before, ["Four"]), (after, ["Four"]), (changed, ["One", "Two", "Four"])):
+        assert isinstance(session, Session)
+        assert said(session) == prompts
+    assert len(source.parent) == 1
 
 
 def test_a_fork_may_say_what_its_parent_said_next(home: Path) -> None:
@@ -745,8 +832,7 @@ def test_a_fork_that_repeats_nothing_or_all(home: Path) -> None:
     put(home, [meta(), *REPLAY])
     call = record("response_item", type="function_call", name="early", arguments="", call_id="c")
     path = put(home, [meta(OTHER, forked_from_id=THREAD), call, *legacy(9, "Nine", "9")], name_of(OTHER))
-    info = path.stat()
-    found = Transcript((FileState(str(path), info.st_size, info.st_mtime_ns, info.st_dev, info.st_ino),))
+    found = Transcript((state_of(path),))
 
     (session,) = CodexSource(home).read(found)
     path.write_bytes(lines([meta(OTHER, forked_from_id=THREAD), *REPLAY]))
@@ -794,12 +880,17 @@ def test_a_resumed_thread_grows_and_keeps_its_turns(home: Path) -> None:
     ],
 )
 def test_a_sub_agents_thread_is_no_session(home: Path, more: Mapping[str, Any]) -> None:
-    """Nobody typed what it was asked; the rest of its file, whatever it is, is not even looked at."""
+    """Nobody typed what it was asked; neither the rest of its file nor its parent is even looked at."""
     first = meta()
     first["payload"] |= more
+    first["payload"]["forked_from_id"] = OTHER
     put(home, lines([first, *exchange(1, "One", "1")]) + b"not JSON\n")
+    put(home, [meta(OTHER), *exchange(1, "One", "1")], name_of(OTHER))
+    source = CodexSource(home)
+    found, _ = (item for item in source.transcripts() if isinstance(item, Transcript))
 
-    assert reasons(everything(home)) == [("sub-agent", 1)]
+    assert list(source.read(found)) == [Skipped(found.path, "sub-agent")]
+    assert source.parent == {}
 
 
 @pytest.mark.parametrize(
@@ -813,6 +904,22 @@ def test_a_run_without_a_person_at_the_keyboard_is_marked(home: Path, more: Mapp
     assert session_of(home, [first, *exchange(1, "One", "1")]).headless is headless
 
 
+@pytest.mark.parametrize(("first", "second"), [("exec", "cli"), ("cli", "exec")])
+def test_a_thread_that_a_person_took_part_in_is_not_headless(home: Path, first: str, second: str) -> None:
+    """`codex exec` can be resumed at the keyboard, in the same file or by a rewind, and the other way round."""
+    begun, resumed = meta(), meta(**base(7))
+    begun["payload"]["source"], resumed["payload"]["source"] = first, second
+    put(home, numbered([begun, *exchange(1, "One", "1")]))
+    put(home, numbered([resumed, *exchange(2, "Two", "2")], 7), name_of(part=PARTS[0]))
+    rewound = only(home)
+    both = [begun, *exchange(1, "One", "1"), resumed, *exchange(2, "Two", "2")]
+    put(home, both, folder="else/sessions")
+    appended = only(home / "else")
+
+    assert said(rewound) == said(appended) == ["One", "Two"]
+    assert (rewound.headless, appended.headless) == (False, False)
+
+
 def test_where_a_session_was_is_what_its_records_say(home: Path) -> None:
     """The first folder that is named counts; where none is, none is known."""
     bare = meta()
@@ -824,6 +931,7 @@ def test_where_a_session_was_is_what_its_records_say(home: Path) -> None:
     assert session_of(home, [meta(git={"branch": "main"}), *contexts, *turn]).cwd == "/home/dev/acme-api"
     assert session_of(home, [bare, *turn]).cwd is None
     assert session_of(home, turn).id == THREAD
+    assert session_of(home, turn).headless is False
 
 
 def test_times_of_records_without_words_count(home: Path) -> None:

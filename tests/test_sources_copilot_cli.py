@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from skillopt_git.config import Config, Harvest
 from skillopt_git.model import Session, Skipped
 from skillopt_git.sources.copilot_cli import CopilotCliSource, make
-from skillopt_git.transcripts import Transcript
+from skillopt_git.transcripts import FileState, Transcript
 
 DATA = Path(__file__).parent / "data"
 HOME = DATA / "transcripts" / "copilot" / "v1.0.102" / ".copilot"
@@ -367,12 +367,33 @@ def test_a_message_written_twice_counts_once(tmp_path: Path) -> None:
 
 
 def test_events_without_ids_are_told_apart_by_their_place(tmp_path: Path) -> None:
-    """The interaction and the number of the message stand in for a missing id."""
-    events = [{**event, "id": None} for event in chained([start(), user("One"), user("Two")])]
+    """The session, the interaction and the number of the message stand in for a missing id; no other turn has it."""
+    events = [{**event, "id": None} for event in chained([user("One"), user("Two")])]
+    content = "".join(json.dumps(event) + "\n" for event in events).encode()
+    resumed = json.dumps(start()).encode() + b"\n"
 
-    session = only(tmp_path, "".join(json.dumps(event) + "\n" for event in events).encode())
+    write(tmp_path / "a", content)
+    write(tmp_path / "a", content, "s2/events.jsonl")
+    one, two = (item for item in found(tmp_path / "a") if isinstance(item, Session))
+    grown = only(tmp_path / "b", content + resumed.replace(b'"s1"', b'"other"').replace(b"}}\n", b'},"id":"e"}\n'))
 
-    assert [(turn.id, turn.text) for turn in session.turns] == [("i1:1", "One"), ("i1:2", "Two")]
+    assert [turn.text for turn in one.turns] == ["One", "Two"]
+    assert len({turn.id for session in (one, two) for turn in session.turns}) == 4
+    assert (grown.id, [turn.id for turn in grown.turns]) == ("other", [turn.id for turn in one.turns])
+
+
+def test_a_folder_s_name_that_is_no_text_gives_an_id_that_is(tmp_path: Path) -> None:
+    """Bytes of a name that are not UTF-8 reach no id."""
+    event = b'{"type":"user.message","data":{"content":"Go"},"timestamp":"x"}\n'
+    path = write(tmp_path, event, os.fsdecode(b"s\xff/events.jsonl"))
+    info = path.stat()
+    state = FileState(str(path), info.st_size, info.st_mtime_ns, info.st_dev, info.st_ino)
+
+    (session,) = CopilotCliSource(tmp_path).read(Transcript((state,)))
+
+    assert isinstance(session, Session)
+    assert session.id == "s\ufffd"
+    assert session.turns[0].id.isascii()
 
 
 # --- where and when ----------------------------------------------------------------------------------------------
@@ -406,6 +427,17 @@ def test_times_are_the_earliest_and_the_latest_of_all_events(tmp_path: Path) -> 
 
     assert session.started == datetime.fromisoformat("2026-11-29T16:00:00Z")
     assert session.ended == datetime.fromisoformat("2026-11-29T17:00:04.500Z")
+
+
+def test_a_glance_finds_the_times_of_the_last_events(tmp_path: Path) -> None:
+    """A file is one session, so its end tells when it was last active."""
+    write(tmp_path, [start(), user("Go"), assistant("Done.")])
+    source = CopilotCliSource(tmp_path)
+
+    (span,) = (source.glance(item) for item in source.transcripts() if isinstance(item, Transcript))
+
+    assert span is not None
+    assert span.latest == datetime.fromisoformat("2026-11-29T17:00:02.500Z")
 
 
 def test_a_session_without_times_has_none(tmp_path: Path) -> None:
@@ -557,8 +589,10 @@ def read_bytes(home: Path, content: bytes) -> list[Session]:
 
 @given(content=st.binary() | st.lists(st.sampled_from(LINES) | st.binary(max_size=40), max_size=12).map(b"".join))
 def test_no_bytes_stop_the_reading(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Anything may be in a file."""
-    read_bytes(tmp_path_factory.getbasetemp() / "any-bytes", content)
+    """Anything may be in a file; nothing comes out of it that nobody typed or showed."""
+    for session in read_bytes(tmp_path_factory.getbasetemp() / "any-bytes", content):
+        for turn in session.turns:
+            assert set(turn.text.split("\n\n")) <= WORDS
 
 
 @given(

@@ -10,10 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby, pairwise
 from pathlib import Path, PurePath
 
-from skillopt_git import folders, lines
+from skillopt_git import dialogue, folders, lines
 from skillopt_git.config import Config
 from skillopt_git.lines import clean, instant
 from skillopt_git.model import Session, Skipped, Turn
@@ -106,13 +105,13 @@ def _session(path: PurePath, notes: Notes) -> Session | Skipped:
         return Skipped(str(path), "sub-agent")
     tree = notes.tree()
     active, order = conversation(tree), written(tree)
-    turns = tuple(_turns(active))
+    turns = tuple(dialogue.turns(map(_turn, _without_echoes(active))))
     if all(turn.kind == "answer" for turn in turns):
         return Skipped(str(path), "no prompt")
     started, ended = notes.span()
     acts = notes.deeds if tree.straight else {uuid: notes.deeds[uuid] for uuid in order if uuid in notes.deeds}
     return Session(
-        id=clean(notes.session) or path.stem,
+        id=clean(notes.session or path.stem),
         source=NAME,
         path=str(path),
         cwd=_first(tree.nodes[uuid].place.cwd for uuid in order),
@@ -133,24 +132,21 @@ def _first(values: Iterable[str]) -> str | None:
     return next((clean(value) for value in values if value), None)
 
 
-def _turns(active: Iterable[Said]) -> Iterator[Turn]:
-    """What the user said, and between two such turns all that the assistant showed, as one."""
-    for is_answer, run in groupby(active, key=lambda said: said.kind == "answer"):
-        items = list(run)
-        if is_answer:
-            yield _turn(items[0], "\n\n".join(item.text for item in items))
-        else:
-            kept = [items[0], *(item for before, item in pairwise(items) if not _echoes(before, item))]
-            yield from (_turn(item, item.text) for item in kept)
-
-
-def _turn(said: Said, text: str) -> Turn:
-    return Turn(id=clean(said.uuid), kind=said.kind, text=text, time=instant(said.timestamp))
+def _without_echoes(active: Iterable[Said]) -> list[Said]:
+    """Some commands are written twice in a row: as the user's words, and as the system's note of them."""
+    kept: list[Said] = []
+    for item in active:
+        if not kept or not _echoes(kept[-1], item):
+            kept.append(item)
+    return kept
 
 
 def _echoes(before: Said, item: Said) -> bool:
-    """Some commands are written twice in a row: as the user's words, and as the system's note of them."""
-    return item.kind == "command" and before.text == item.text and before.type != item.type
+    return item.kind == "command" and before.kind != "answer" and before.text == item.text and before.type != item.type
+
+
+def _turn(said: Said) -> Turn:
+    return Turn(id=clean(said.uuid), kind=said.kind, text=said.text, time=instant(said.timestamp))
 
 
 def _skills(tree: Tree, acts: Mapping[str, tuple[Deed, ...]]) -> Iterator[str]:

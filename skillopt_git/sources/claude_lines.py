@@ -147,7 +147,7 @@ def outcome(line: bytes, ending: bytes) -> Outcome | None:
     start, end = head.end(), line.rfind(_END, head.end())  # from the end, which is twice as fast
     last_limit = _ERROR_LIMIT if head[2] or head[3] else _LAST_LIMIT
     ids, last = _IDS.match(line, end), _LAST.search(line, max(start, end - last_limit), end)
-    if end < 0 or not ids or not last or line.rfind(_RESULT, start, end) >= 0:
+    if end < 0 or not ids or not last or line.find(_RESULT, start, end) >= 0:
         return None
     call = b"" if last[1] == b"true" else head[2] or head[3] or last[2] or b""
     try:

@@ -31,8 +31,6 @@ _UNTYPED = re.compile(
     r"|<(?:teammate-message|user-prompt-submit-hook|new-diagnostics)\b"
 )
 _ENVELOPE = re.compile(r"\s*<command-(?:name|message)>")
-_NAME = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
-_ARGS = re.compile(r"<command-args>(.*)</command-args>", re.DOTALL)
 _SHELL = re.compile(r"\s*<bash-input>(.*)</bash-input>\s*\Z", re.DOTALL)
 # An editor and the harness put their own tags in front of what was typed.
 _INJECTED = re.compile(
@@ -115,10 +113,11 @@ def _queued(attachment: Attachment) -> tuple[Kind | None, str]:
 
 
 def _command(text: str) -> tuple[Kind | None, str]:
-    name, args = _NAME.search(text), _ARGS.search(text)
-    if not name:
-        return None, ""
-    return "command", f"/{name[1].strip().removeprefix('/')} {args[1].strip() if args else ''}".rstrip()
+    """Not by `re`, which would take the square of the time where tags are never closed."""
+    name, closed, _ = text.partition("<command-name>")[2].partition("</command-name>")
+    name = name.strip().removeprefix("/").strip() if closed else ""
+    args = text.partition("<command-args>")[2].rpartition("</command-args>")[0].strip()
+    return ("command", f"/{name} {args}".rstrip()) if name else (None, "")
 
 
 def _by_a_person(origin: Origin) -> bool:

@@ -11,19 +11,20 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
+from skillopt_git import dialogue
 from skillopt_git.config import Config
 from skillopt_git.folders import NO_FOLDER, agent_home, walk
-from skillopt_git.lines import last_times, why
+from skillopt_git.lines import clean, last_times, why
 from skillopt_git.model import Session, Skipped, Turn
 from skillopt_git.sources.codex_records import SPOKEN, Kind, Meta, Piece
 from skillopt_git.sources.codex_thread import Rollout, own, rollout
 from skillopt_git.transcripts import FileState, Span, Transcript
 
 NAME = "codex"
+PARENT_MISSING = "the session it goes on from is missing"
 
 _ARCHIVE = "archived_sessions"
 _WANTED = re.compile(r"rollout-.*\.jsonl(?:\.zst)?", re.DOTALL)
@@ -33,10 +34,14 @@ _THREAD = re.compile(rf"rollout-\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d-({_UUID})(?:_({
 
 @dataclass(frozen=True, slots=True)
 class CodexSource:
-    """`threads` is what was found last: a file of an older version may repeat another thread's."""
+    """`threads` is what was found last: a file of an older version may repeat another thread's.
+
+    `parent` is the last thread that was read for this, as many forks may follow on from one.
+    """
 
     root: Path
     threads: dict[str, Transcript] = field(default_factory=dict, compare=False, repr=False)
+    parent: dict[Transcript, list[Piece]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -64,24 +69,26 @@ class CodexSource:
     def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
         files, skipped = _read(transcript)
         yield from skipped
-        if files:
-            yield _session(transcript.path, files, list(self._pieces(files)))
+        if not files:
+            return
+        earlier = [self._earlier(file) for file in files]
+        found = _session(transcript.path, files, list(_pieces(files, earlier)))
+        if isinstance(found, Session) and None in earlier:
+            yield Skipped(transcript.path, PARENT_MISSING)
+        yield found
 
-    def _pieces(self, files: Sequence[Rollout]) -> Iterator[Piece]:
-        """What the thread holds, each thing that was said once."""
-        seen: set[str] = set()
-        for file in files:
-            for piece in self._own(file):
-                if piece.kind not in SPOKEN or piece.id not in seen:
-                    yield piece
-                seen.add(piece.id)
-
-    def _own(self, file: Rollout) -> list[Piece]:
-        parent = self._thread(file.parent) if file.parent else None
-        if parent is None or file.state in parent.files:
-            return file.pieces
-        earlier, _ = _read(parent)
-        return own(file.pieces, [piece for one in earlier for piece in one.pieces])
+    def _earlier(self, file: Rollout) -> Sequence[Piece] | None:
+        """What is said in the thread that a file goes on from; None if that is not there, or cannot be read now."""
+        if not file.parent or not file.pieces:
+            return ()
+        thread = self._thread(file.parent)
+        if thread is None or file.state in thread.files:
+            return () if thread else None
+        if thread not in self.parent:
+            files, _ = _read(thread)
+            self.parent.clear()
+            self.parent.update({thread: _spoken(files)} if files else {})
+        return self.parent.get(thread)
 
     def _thread(self, id_: str) -> Transcript | None:
         if not self.threads:
@@ -144,10 +151,24 @@ def _place(file: FileState) -> _Place:
 # --- reading a thread ----------------------------------------------------------------------------------------------
 
 
+def _pieces(files: Sequence[Rollout], earlier: Sequence[Sequence[Piece] | None]) -> Iterator[Piece]:
+    """What a thread holds, each thing that was said once, and nothing of what its files repeat of `earlier`."""
+    seen: set[str] = set()
+    for file, parent in zip(files, earlier, strict=True):
+        for piece in own(file.pieces, parent or ()):
+            if piece.kind not in SPOKEN or piece.id not in seen:
+                yield piece
+            seen.add(piece.id)
+
+
+def _spoken(files: Iterable[Rollout]) -> list[Piece]:
+    return [piece for file in files for piece in file.pieces if piece.kind in SPOKEN]
+
+
 def _read(transcript: Transcript) -> tuple[list[Rollout], list[Skipped]]:
     """Its files, from the last, which tells how much of those before it still holds, to the first.
 
-    What is older than a file that cannot be read is left out too: nothing else says what was taken back.
+    If one of them cannot be read there are none: all of the thread is read another time.
     """
     found: list[Rollout] = []
     limit, base = math.inf, ""
@@ -158,7 +179,7 @@ def _read(transcript: Transcript) -> tuple[list[Rollout], list[Skipped]]:
         try:
             file = rollout(state, limit)
         except OSError as error:
-            return found[::-1], [*_bad(found), Skipped(state.path, why(error))]
+            return [], [Skipped(state.path, why(error))]
         found.append(file)
         limit, base = _left(file.meta, limit, thread)
     return found[::-1], _bad(found)
@@ -180,7 +201,7 @@ def _bad(files: Iterable[Rollout]) -> list[Skipped]:
 
 def _session(path: str, files: Sequence[Rollout], pieces: Sequence[Piece]) -> Session | Skipped:
     metas = [file.meta for file in files if file.meta]
-    turns = tuple(_turns(pieces))
+    turns = tuple(dialogue.turns(_turns(pieces)))
     times = [time for file in files for time in file.times]
     if not times and not metas and not pieces:
         return Skipped(path, "empty")
@@ -201,14 +222,14 @@ def _session(path: str, files: Sequence[Rollout], pieces: Sequence[Piece]) -> Se
         tools=_texts(pieces, "tool"),
         skills=tuple(dict.fromkeys(_texts(pieces, "skill"))),
         files=tuple(dict.fromkeys(_texts(pieces, "file"))),
-        headless=any(meta.headless for meta in metas),
+        headless=bool(metas) and all(meta.headless for meta in metas),
     )
 
 
 def _stem(path: str) -> str:
     name = Path(path).name
     named = _THREAD.fullmatch(name)
-    return named[1] if named else name.partition(".jsonl")[0]
+    return named[1] if named else clean(name.partition(".jsonl")[0])
 
 
 def _first(values: Iterable[str]) -> str | None:
@@ -220,15 +241,7 @@ def _texts(pieces: Iterable[Piece], kind: Kind) -> tuple[str, ...]:
 
 
 def _turns(pieces: Iterable[Piece]) -> Iterator[Turn]:
-    """What the user said, and between two such turns all that the assistant showed, as one."""
-    said = (piece for piece in pieces if piece.kind in SPOKEN)
-    for is_answer, run in groupby(said, key=lambda piece: piece.kind == "answer"):
-        items = list(run)
-        if is_answer:
-            yield _turn(items[0], "answer", "\n\n".join(item.text for item in items))
-        else:
-            yield from (_turn(item, "shell" if item.kind == "shell" else "prompt", item.text) for item in items)
-
-
-def _turn(piece: Piece, kind: Literal["prompt", "shell", "answer"], text: str) -> Turn:
-    return Turn(id=piece.id, kind=kind, text=text, time=piece.time)
+    for piece in pieces:
+        match piece.kind:
+            case "prompt" | "shell" | "answer" as kind:
+                yield Turn(id=piece.id, kind=kind, text=piece.text, time=piece.time)

@@ -107,7 +107,7 @@ def bulk(line: bytes, known: Container[str]) -> re.Match[bytes] | None:
     begin otherwise than they are known to.
     """
     seen = _BULK.match(line)
-    if not seen or not line.endswith(b"}}\n") or line.rfind(_START) > 0:
+    if not seen or not line.endswith(b"}}\n") or line.find(_START, 1) > 0:
         return None
     match seen.lastindex:
         case 3:

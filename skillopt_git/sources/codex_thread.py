@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import takewhile
 from pathlib import PurePath
 from typing import TypeAlias
 
-from skillopt_git.lines import Line, instant, objects, read, string, table
+from skillopt_git.lines import Line, clean, instant, objects, read, string, table
 from skillopt_git.sources.codex_records import (
     SPOKEN,
     Meta,
@@ -54,7 +54,7 @@ class Rollout:
 def rollout(state: FileState, limit: float) -> Rollout:
     """Reads the records with numbers below `limit`. Of a sub-agent's file only the first is read."""
     found = Rollout(state)
-    reader = _Reader(found, limit, scope=PurePath(state.path).name.partition(".jsonl")[0][-12:])
+    reader = _Reader(found, limit, scope=clean(PurePath(state.path).name.partition(".jsonl")[0][-12:]))
     first, last = b"~", b""  # as text, which is ordered as the times are
     for line in read(state, found.bad):
         seen = bulk(line, reader.ids) if found.cwd else None
@@ -127,6 +127,8 @@ class _Reader:
             found.meta, found.parent = told, told.parent
         elif told.id != found.meta.id:
             found.parent = found.parent or told.id
+        elif not told.headless:  # resumed
+            found.meta = replace(found.meta, headless=False)
 
     def _start(self, payload: Line) -> None:
         self.turns += 1

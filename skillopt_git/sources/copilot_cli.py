@@ -16,7 +16,7 @@ from pathlib import Path
 
 from skillopt_git.config import Config
 from skillopt_git.folders import NO_FOLDER, agent_home, walk
-from skillopt_git.lines import last_times, read, why
+from skillopt_git.lines import clean, last_times, read, why
 from skillopt_git.model import Session, Skipped, Turn
 from skillopt_git.sources.copilot_cli_records import Said, Story, read_story
 from skillopt_git.transcripts import Span, Transcript
@@ -52,7 +52,7 @@ class CopilotCliSource:
         bad: Counter[str] = Counter()
         path = transcript.path
         try:
-            story = read_story(read(transcript.files[0], bad), bad)
+            story = read_story(read(transcript.files[0], bad), bad, _named(Path(path)))
         except OSError as error:
             yield Skipped(path, why(error))
             return
@@ -96,7 +96,7 @@ def _session(path: str, story: Story) -> Session | Skipped:
     if all(turn.kind == "answer" for turn in turns):
         return Skipped(path, "no prompt")
     return Session(
-        id=story.session or _named(Path(path)),
+        id=story.session or story.named,
         source=NAME,
         path=path,
         cwd=story.cwd or None,
@@ -113,7 +113,7 @@ def _session(path: str, story: Story) -> Session | Skipped:
 
 
 def _named(path: Path) -> str:
-    return path.parent.name if path.name == _EVENTS else path.stem
+    return clean(path.parent.name if path.name == _EVENTS else path.stem)
 
 
 def _turns(story: Story) -> Iterator[Turn]:

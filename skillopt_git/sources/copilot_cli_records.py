@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from skillopt_git.lines import Line, flag, instant, name, objects, rows, string, table
+from skillopt_git.model import digest
 
 Kind: TypeAlias = Literal["prompt", "shell", "answer"]
 
@@ -41,6 +42,7 @@ class Said:
 class Story:
     """What a file has told so far; as much as it keeps, whatever the file's size."""
 
+    named: str  # by its file or folder
     events: int = 0
     session: str = ""
     cwd: str = ""
@@ -56,14 +58,14 @@ class Story:
     messages: int = 0
 
 
-def read_story(lines: Iterable[bytes], bad: Counter[str]) -> Story:
+def read_story(lines: Iterable[bytes], bad: Counter[str], named: str) -> Story:
     """All that the lines tell. Pieces that are no event are counted in `bad`.
 
     A line is passed by if its head is that of an event with nothing to tell, its tail is that of an event, and this one
     names the event before it as its parent. Quotes inside strings are escaped, so what looks like a head or a tail is
     one, and with the chain unbroken no other event is on the line. Every other line is parsed.
     """
-    story = Story()
+    story = Story(named)
     tail_of = _TAIL.match
     before, latest, earliest = b"", b"", _LATER_THAN_ANY
     for line in lines:
@@ -234,7 +236,7 @@ def _say(story: Story, event: Line, data: Line, kind: Kind) -> None:
         return
     story.messages += 1
     story.ids.update([id_] if id_ else [])
-    id_ = id_ or f"{string(data, 'interactionId')}:{story.messages}"
+    id_ = id_ or digest(story.named, string(data, "interactionId"), story.messages)
     story.said.append(Said(id_, kind, text, instant(string(event, "timestamp"))))
 
 
