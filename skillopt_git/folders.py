@@ -13,8 +13,7 @@ from pathlib import Path
 
 from skillopt_git.errors import ConfigError
 from skillopt_git.model import Skipped
-from skillopt_git.transcripts import NO_FOLDER as NO_FOLDER
-from skillopt_git.transcripts import FileState
+from skillopt_git.transcripts import NO_FOLDER, FileState
 
 
 def agent_home(given: str, environ: Mapping[str, str], *, setting: str, variable: str, default: str) -> Path:

@@ -73,7 +73,7 @@ def test_the_page_s_example_reads_as_it_says(tmp_path: Path) -> None:
         ("prompt", "No, use make test"),
         ("shell", "git status"),
     ]
-    assert [turn.id for turn in session.turns][:3] == ["1", "2", "3"]
+    assert [turn.id.partition(":")[2] for turn in session.turns][:3] == ["1", "2", "3"]
     assert (session.id, session.source, session.cwd, session.branch, session.tools, session.final) == (
         "2026-11-29-a",
         "jsonl",
@@ -223,9 +223,32 @@ def test_ids_stay_when_a_file_grows(
 
 def test_a_made_id_is_pinned(tmp_path: Path) -> None:
     """Ids name turns in the bank for ever."""
-    session = only(tmp_path, [{"session": "a", "role": "user", "text": "Run the tests"}])
+    prompt = {"session": "a", "role": "user", "text": "Run the tests"}
 
-    assert session.turns[0].id == "beb86d75a81b12e6"
+    session = only(tmp_path, [prompt, {**prompt, "turn": "1"}])
+
+    assert [turn.id for turn in session.turns] == ["0eb5b8d6f81bc677.0.865454162", "0eb5b8d6f81bc677:1"]
+
+
+def test_an_id_is_of_one_session(tmp_path: Path) -> None:
+    """Turns of two sessions are two turns, whatever ids are given, and however sessions are named."""
+    prompt = {"role": "user", "text": "Go"}
+    named = [("a", "1"), ("b", "1"), ("a", "b:1"), ("a:b", "1"), ("a", None), ("b", None)]
+    lines = [{**prompt, "session": session, "turn": turn} for session, turn in named]
+    write(tmp_path / "s.jsonl", lines)
+
+    ids = [turn.id for item in found(tmp_path) if isinstance(item, Session) for turn in item.turns]
+
+    assert len(set(ids)) == len(ids) == len(named)
+
+
+def test_a_file_s_name_that_is_no_text_gives_an_id_that_is(tmp_path: Path) -> None:
+    """Bytes of a name that are not UTF-8 reach no id."""
+    (session,) = found(write(tmp_path / os.fsdecode(b"s\xff.jsonl"), [{"role": "user", "text": "Go"}]))
+
+    assert isinstance(session, Session)
+    assert session.id == "s\ufffd"
+    assert session.turns[0].id.isascii()
 
 
 def test_an_id_names_one_text(tmp_path: Path) -> None:
@@ -236,7 +259,7 @@ def test_an_id_names_one_text(tmp_path: Path) -> None:
     session = only(tmp_path, [prompt, prompt, answer, {**prompt, "text": "Go on"}])
 
     assert [turn.text for turn in session.turns] == ["Go", "Done", "Go on"]
-    assert session.turns[0].id == "1"
+    assert session.turns[0].id.endswith(":1")
     assert len({turn.id for turn in session.turns}) == 3
 
 
@@ -262,6 +285,44 @@ def test_times_are_instants(tmp_path: Path) -> None:
 
     assert session.turns[0].time == datetime(2026, 11, 29, 17, tzinfo=UTC)
     assert session.started == datetime(2026, 11, 29, 15, 0, 0, 500_000, tzinfo=UTC)
+
+
+def test_the_end_of_a_file_is_no_glance(tmp_path: Path) -> None:
+    """Old times at its end say nothing of the other sessions in it."""
+    write(tmp_path / "s.jsonl", [{"role": "user", "text": "Go", "time": "2026-11-29T17:00:00Z"}])
+    source = JsonlSource(tmp_path)
+
+    assert [source.glance(item) for item in source.transcripts() if isinstance(item, Transcript)] == [None]
+
+
+ODD = st.sampled_from(
+    ["", "a", "user", "assistant", "tool", "shell", "answer", "/x", "x", "\0", "é", "2026-11-29T17:00Z"]
+)
+ODDER: st.SearchStrategy[Any] = ODD | st.sampled_from(
+    [None, 1, 1.0, True, ["bash"], ["\0"], [None], {}, "2026-11-29", "2026-11-29T17:00:00-09:30"]
+)
+KEYS = st.sampled_from(
+    "v session role text time turn kind cwd original_cwd branch tools skills files headless other".split()
+)
+
+
+@given(
+    told=st.dictionaries(KEYS, ODDER, max_size=5),
+    said=st.just({}) | st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "text": ODD}),
+    place=st.integers(0, 400),
+    byte=st.sampled_from([b"", b"\xff", b"\\", b"{", b"\0"]),
+)
+def test_a_line_that_looks_as_usual_tells_what_any_other_would(
+    told: dict[str, Any], said: dict[str, Any], place: int, byte: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A byte-order mark makes a line unusual, and changes nothing of what is read or counted."""
+    line = json.dumps({**told, **said}, ensure_ascii=False).encode()
+    line = line[:place] + byte + line[place:]
+    home = tmp_path_factory.getbasetemp() / "unusual"
+
+    usual = found(write(home / "s.jsonl", line + b"\n").parent)
+
+    assert found(write(home / "s.jsonl", "\ufeff".encode() + line + b"\n").parent) == usual
 
 
 def test_what_nobody_typed_is_not_read(tmp_path: Path) -> None:
@@ -304,6 +365,7 @@ def test_names_are_only_names(tmp_path: Path) -> None:
         ({"role": None}, "a text without a role"),
         ({"kind": "answer"}, "an unknown kind"),
         ({"time": "yesterday"}, "an unreadable time"),
+        ({"time": "0001-01-01T00:00:00+02:00"}, "an unreadable time"),
         ({"cwd": "acme-api"}, "a folder that is no absolute path"),
         ({"original_cwd": "~/acme-api"}, "a folder that is no absolute path"),
     ],

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from skillopt_git import dialogue
 from skillopt_git.config import Config
-from skillopt_git.folders import NO_FOLDER, agent_home, walk
+from skillopt_git.folders import agent_home, walk
 from skillopt_git.lines import clean, last_times, why
 from skillopt_git.model import Session, Skipped, Turn
 from skillopt_git.sources.codex_records import SPOKEN, Kind, Meta, Piece
 from skillopt_git.sources.codex_thread import Rollout, own, rollout
-from skillopt_git.transcripts import FileState, Span, Transcript
+from skillopt_git.transcripts import NO_FOLDER, FileState, Span, Transcript
 
 NAME = "codex"
 PARENT_MISSING = "the session it goes on from is missing"

@@ -11,15 +11,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
+from skillopt_git import dialogue
 from skillopt_git.config import Config
-from skillopt_git.folders import NO_FOLDER, agent_home, walk
+from skillopt_git.folders import agent_home, walk
 from skillopt_git.lines import clean, last_times, read, why
 from skillopt_git.model import Session, Skipped, Turn
 from skillopt_git.sources.copilot_cli_records import Said, Story, read_story
-from skillopt_git.transcripts import Span, Transcript
+from skillopt_git.transcripts import NO_FOLDER, Span, Transcript
 
 NAME = "copilot-cli"
 
@@ -92,7 +92,7 @@ def _is_missed(found: object, folder: Path) -> bool:
 def _session(path: str, story: Story) -> Session | Skipped:
     if not story.events:
         return Skipped(path, "empty")
-    turns = tuple(_turns(story))
+    turns = tuple(dialogue.turns(_typed(said, story.skills) for said in story.said))
     if all(turn.kind == "answer" for turn in turns):
         return Skipped(path, "no prompt")
     return Session(
@@ -114,17 +114,6 @@ def _session(path: str, story: Story) -> Session | Skipped:
 
 def _named(path: Path) -> str:
     return clean(path.parent.name if path.name == _EVENTS else path.stem)
-
-
-def _turns(story: Story) -> Iterator[Turn]:
-    """What the user said, and between two such turns all that the assistant showed, as one."""
-    for is_answer, run in groupby(story.said, key=lambda said: said.kind == "answer"):
-        items = list(run)
-        if is_answer:
-            text = "\n\n".join(said.text for said in items)
-            yield Turn(id=items[0].id, kind="answer", text=text, time=items[0].time)
-        else:
-            yield from (_typed(said, story.skills) for said in items)
 
 
 def _typed(said: Said, skills: Iterable[str]) -> Turn:

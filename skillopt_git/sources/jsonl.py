@@ -10,26 +10,41 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from itertools import groupby
+from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Literal, TypeAlias
+from zlib import crc32
 
 from skillopt_git.config import Config
 from skillopt_git.folders import agent_home, walk
-from skillopt_git.lines import Line, flag, instant, last_times, name, objects, read, string, strings, why
+from skillopt_git.lines import (
+    Line,
+    Shape,
+    clean,
+    decoder,
+    flag,
+    instant,
+    name,
+    objects,
+    read,
+    string,
+    strings,
+    why,
+)
 from skillopt_git.model import Json, Session, Skipped, Turn, digest
 from skillopt_git.transcripts import FileState, Span, Transcript
 
 NAME = "jsonl"
 VERSION = 1
 
-Kind: TypeAlias = Literal["prompt", "command", "shell"]
+_Role: TypeAlias = Literal["", "user", "assistant", "system", "tool"]
+_Asked: TypeAlias = Literal["prompt", "command", "shell"]
 
 _SUFFIXES = (".jsonl", ".jsonl.zst")
 _IGNORED = ("system", "tool")
-_ROLES = ("", "user", "assistant", *_IGNORED)
-_KINDS: Mapping[str, Kind] = {"": "prompt", "prompt": "prompt", "command": "command", "shell": "shell"}
+_ROLES: Mapping[str, _Role] = {"": "", "user": "user", "assistant": "assistant", "system": "system", "tool": "tool"}
+_KINDS: Mapping[str, _Asked] = {"": "prompt", "prompt": "prompt", "command": "command", "shell": "shell"}
 _STRINGS = ("session", "role", "text", "time", "turn", "kind", "cwd", "original_cwd", "branch")
 _LISTS = ("tools", "skills", "files")
 
@@ -53,7 +68,7 @@ class JsonlSource:
             yield Transcript((found,)) if isinstance(found, FileState) else found
 
     def glance(self, transcript: Transcript) -> Span | None:
-        return last_times(transcript)
+        """Never a time: a file may hold many sessions, and its end tells of one."""
 
     def read(self, transcript: Transcript) -> Iterator[Session | Skipped]:
         bad: Counter[str] = Counter()
@@ -63,12 +78,12 @@ class JsonlSource:
         except OSError as error:
             yield Skipped(path, why(error))
             return
-        typed = {id_: story for id_, story in stories.items() if story.is_typed}
+        typed = [story for story in stories if story.is_typed]
         bad["no prompt"] = len(stories) - len(typed)
         bad["empty"] = 0 if stories or bad.total() else 1
         bad = +bad
         yield from (Skipped(path, reason, count) for reason, count in bad.items())
-        yield from (_session(path, id_, story) for id_, story in typed.items())
+        yield from (_session(path, story) for story in typed)
 
 
 def make(config: Config, environ: Mapping[str, str]) -> JsonlSource:
@@ -102,48 +117,82 @@ def _files(root: Path) -> Iterator[FileState | Skipped]:
 # --- reading lines -----------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Story:
-    """What the lines of one session have told so far."""
+class _Line(Shape, frozen=True):
+    """A line that is right in every field that is known. The decoder looks for the next field first."""
 
-    cwd: str = ""
-    original_cwd: str = ""
-    branch: str = ""
-    headless: bool = False
-    said: list[Turn] = field(default_factory=list)
-    tools: list[str] = field(default_factory=list)
-    skills: dict[str, None] = field(default_factory=dict)
-    files: dict[str, None] = field(default_factory=dict)
-    times: list[datetime] = field(default_factory=list)  # the earliest and the latest
-    given: dict[str, tuple[str, str]] = field(default_factory=dict)  # who said what, by the ids that were given
-
-    @property
-    def is_typed(self) -> bool:
-        return any(turn.kind != "answer" for turn in self.said)
-
-
-def _stories(path: str, lines: Iterable[bytes], bad: Counter[str]) -> dict[str, _Story]:
-    """What each session tells, by its id.
-
-    Nothing is taken from a line with a broken piece: an object on it may be a part of what was broken.
-    """
-    stories: dict[str, _Story] = {}
-    for line in lines:
-        broken = bad.total()
-        records = list(objects(line, bad))
-        is_whole = bad.total() == broken
-        for record in records:
-            fault = _fault(record) if is_whole else "beside a broken piece"
-            if fault:
-                bad[fault] += 1
-            else:
-                id_ = string(record, "session") or _stem(path)
-                _take(stories.setdefault(id_, _Story()), id_, record)
-    return stories
+    v: Literal[1] | None = None
+    session: str | None = None
+    role: _Role | None = None
+    kind: Literal["", "prompt", "command", "shell"] | None = None
+    text: str | None = None
+    time: datetime | None = None
+    turn: str | None = None
+    cwd: str | None = None
+    original_cwd: str | None = None
+    branch: str | None = None
+    tools: tuple[str, ...] | None = None
+    skills: tuple[str, ...] | None = None
+    files: tuple[str, ...] | None = None
+    headless: bool | None = None
 
 
-def _stem(path: str) -> str:
-    return Path(path).name.removesuffix(".zst").removesuffix(".jsonl")
+_decoded = decoder(_Line)
+_BACKSLASH, _NUL = ord("\\"), rb"\u0000"  # a byte is found in a tenth of the time that a string is
+
+
+def _told(line: bytes, bad: Counter[str]) -> Iterable[_Line]:
+    """What a line tells; it is looked at closely only if it is not an ordinary one."""
+    try:
+        told = _decoded(line)
+        _ = line.isascii() or line.decode()  # the decoder does not look into fields that it does not know
+    except (ValueError, RecursionError):
+        return _loosely(line, bad)
+    is_right = (
+        (told.role or not told.text)
+        and (not told.time or told.time.tzinfo is UTC or _in_utc(told.time))
+        and (not told.cwd or _is_absolute(told.cwd))
+        and (not told.original_cwd or _is_absolute(told.original_cwd))
+        and (_BACKSLASH not in line or _NUL not in line)
+    )
+    return (told,) if is_right else _loosely(line, bad)
+
+
+def _in_utc(time: datetime) -> datetime | None:
+    return time if time.tzinfo is UTC else instant(time.isoformat())
+
+
+def _loosely(line: bytes, bad: Counter[str]) -> Iterator[_Line]:
+    """Nothing is taken from a line with a broken piece: an object on it may be a part of what was broken."""
+    broken = bad.total()
+    records = list(objects(line, bad))
+    is_whole = bad.total() == broken
+    for record in records:
+        fault = _fault(record) if is_whole else "beside a broken piece"
+        if fault:
+            bad[fault] += 1
+        else:
+            yield _known(record)
+
+
+def _known(record: Line) -> _Line:
+    return _Line(
+        session=string(record, "session"),
+        role=_ROLES[string(record, "role")],
+        kind=_KINDS.get(string(record, "kind")),
+        text=string(record, "text"),
+        time=instant(string(record, "time")),
+        turn=string(record, "turn"),
+        cwd=string(record, "cwd"),
+        original_cwd=string(record, "original_cwd"),
+        branch=string(record, "branch"),
+        tools=tuple(strings(record, "tools")),
+        skills=tuple(strings(record, "skills")),
+        files=tuple(strings(record, "files")),
+        headless=flag(record, "headless"),
+    )
+
+
+# --- what is wrong with a line -----------------------------------------------------------------------------------
 
 
 def _fault(record: Line) -> str:
@@ -183,8 +232,13 @@ def _is_timeless(record: Line) -> bool:
 
 
 def _is_nowhere(record: Line) -> bool:
-    folders = filter(None, (string(record, key) for key in ("cwd", "original_cwd")))
-    return not all(PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute() for path in folders)
+    return not all(_is_absolute(string(record, key)) for key in ("cwd", "original_cwd"))
+
+
+@lru_cache(maxsize=256)
+def _is_absolute(path: str) -> bool:
+    """On the machine where it was written. No path is none that is wrong."""
+    return not path or PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
 
 
 _FAULTS: Mapping[str, Callable[[Line], bool]] = {  # the first that is so is told
@@ -198,64 +252,143 @@ _FAULTS: Mapping[str, Callable[[Line], bool]] = {  # the first that is so is tol
 }
 
 
-def _take(story: _Story, session: str, record: Line) -> None:
-    if string(record, "role") in _IGNORED:
-        return
-    time = instant(string(record, "time"))
+# --- what a session tells ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Story:
+    """What the lines of one session have told so far."""
+
+    session: str
+    cwd: str = ""
+    original_cwd: str = ""
+    branch: str = ""
+    headless: bool = False
+    started: datetime | None = None
+    ended: datetime | None = None
+    said: int = 0  # texts so far
+    is_typed: bool = False
+    turns: list[Turn] = field(default_factory=list)
+    answer: list[str] = field(default_factory=list)  # all that was shown since the last turn, which is to be one
+    opening: tuple[str, datetime | None] = ("", None)  # of the answer: its id and time
+    final: str = ""
+    tools: list[str] = field(default_factory=list)
+    skills: dict[str, None] = field(default_factory=dict)
+    files: dict[str, None] = field(default_factory=dict)
+    given: dict[str, tuple[bool, str]] = field(default_factory=dict)  # who said what, by the ids that were given
+    scope: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scope = digest(self.session)
+
+
+def _stories(path: str, lines: Iterable[bytes], bad: Counter[str]) -> list[_Story]:
+    """What each session tells."""
+    stories: dict[str, _Story] = {}
+    stem = clean(Path(path).name.removesuffix(".zst").removesuffix(".jsonl"))
+    for line in lines:
+        for told in _told(line, bad):
+            id_ = told.session or stem
+            story = stories.get(id_)
+            if story is None:
+                story = stories[id_] = _Story(id_)
+            if told.role not in _IGNORED:
+                _take(story, told)
+    return list(stories.values())
+
+
+def _take(story: _Story, line: _Line) -> None:
+    time = line.time if line.time is None or line.time.tzinfo is UTC else _in_utc(line.time)
     if time:
-        times = [*story.times, time]
-        story.times = [min(times), max(times)]
-    story.cwd = story.cwd or string(record, "cwd")
-    story.original_cwd = story.original_cwd or string(record, "original_cwd")
-    story.branch = story.branch or string(record, "branch")
-    story.headless = story.headless or flag(record, "headless")
-    story.tools += filter(None, map(name, strings(record, "tools")))
-    story.skills.update(dict.fromkeys(filter(None, map(name, strings(record, "skills")))))
-    story.files.update(dict.fromkeys(filter(None, strings(record, "files"))))
-    if string(record, "text").strip():
-        _say(story, session, record, time)
+        _note_time(story, time)
+    if line.cwd or line.original_cwd or line.branch or line.headless:
+        _note_facts(story, line)
+    if line.tools:
+        story.tools += filter(None, map(_name, line.tools))
+    if line.skills or line.files:
+        _note_work(story, line)
+    if line.text and not line.text.isspace():
+        _say(story, line, line.text, time)
 
 
-def _say(story: _Story, session: str, record: Line, time: datetime | None) -> None:
+def _note_time(story: _Story, time: datetime) -> None:
+    if story.started is None or time < story.started:
+        story.started = time
+    if story.ended is None or time > story.ended:
+        story.ended = time
+
+
+def _note_facts(story: _Story, line: _Line) -> None:
+    """The first place that is named counts."""
+    story.cwd = story.cwd or line.cwd or ""
+    story.original_cwd = story.original_cwd or line.original_cwd or ""
+    story.branch = story.branch or line.branch or ""
+    story.headless = story.headless or line.headless is True
+
+
+def _note_work(story: _Story, line: _Line) -> None:
+    story.skills.update((skill, None) for skill in map(_name, line.skills or ()) if skill)
+    story.files.update((file, None) for file in line.files or () if file)
+
+
+_name = lru_cache(maxsize=256)(name)
+
+
+def _say(story: _Story, line: _Line, text: str, time: datetime | None) -> None:
     """Keeps what was said. The same under the same id was written twice; anything else gets an id of its own."""
-    role, text, given = string(record, "role"), string(record, "text"), string(record, "turn")
-    earlier = story.given.get(given)
-    if earlier == (role, text):
+    is_answer = line.role == "assistant"
+    id_ = _turn_id(story, line.turn, is_answer, text)
+    if not id_:
         return
-    id_ = given if given and not earlier else digest(session, len(story.said), role, text)
-    story.given.update([(given, (role, text))] if id_ == given else [])
-    kind = "answer" if role == "assistant" else _KINDS[string(record, "kind")]
-    story.said.append(Turn(id=id_, kind=kind, text=text, time=time))
+    story.said += 1
+    if not is_answer:
+        _end_answer(story)
+        story.is_typed = True
+        story.turns.append(Turn(id=id_, kind=line.kind or "prompt", text=text, time=time))
+        return
+    if not story.answer:
+        story.opening = (id_, time)
+    story.answer.append(text)
 
 
-# --- making a session --------------------------------------------------------------------------------------------
+def _turn_id(story: _Story, given: str | None, is_answer: bool, text: str) -> str:
+    """One that no turn of another session has, for ids that are given are often mere numbers; empty for a repetition.
+
+    One that is made has a checksum, which tells the text from another that takes its place later.
+    """
+    if given:
+        earlier = story.given.get(given)
+        if earlier is None:
+            story.given[given] = (is_answer, text)
+            return f"{story.scope}:{given}"
+        if earlier == (is_answer, text):
+            return ""
+    return f"{story.scope}.{story.said}.{crc32(text.encode())}"
 
 
-def _session(path: str, id_: str, story: _Story) -> Session:
+def _end_answer(story: _Story) -> None:
+    if story.answer:
+        id_, time = story.opening
+        story.turns.append(Turn(id=id_, kind="answer", text="\n\n".join(story.answer), time=time))
+        story.final = story.answer[-1]
+        story.answer.clear()
+
+
+def _session(path: str, story: _Story) -> Session:
+    _end_answer(story)
     return Session(
-        id=id_,
+        id=story.session,
         source=NAME,
         path=path,
         cwd=story.cwd or None,
         original_cwd=story.original_cwd or None,
         branch=story.branch or None,
-        started=min(story.times, default=None),
-        ended=max(story.times, default=None),
-        turns=tuple(_turns(story.said)),
-        final=next((turn.text for turn in reversed(story.said) if turn.kind == "answer"), ""),
+        started=story.started,
+        ended=story.ended,
+        turns=tuple(story.turns),
+        final=story.final,
         tools=tuple(story.tools),
         skills=tuple(story.skills),
         files=tuple(story.files),
         headless=story.headless,
     )
-
-
-def _turns(said: Iterable[Turn]) -> Iterator[Turn]:
-    """What the user said, and between two such turns all that the assistant showed, as one."""
-    for is_answer, run in groupby(said, key=lambda turn: turn.kind == "answer"):
-        turns = list(run)
-        if is_answer:
-            text = "\n\n".join(turn.text for turn in turns)
-            yield Turn(id=turns[0].id, kind="answer", text=text, time=turns[0].time)
-        else:
-            yield from turns
