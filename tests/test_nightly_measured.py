@@ -13,6 +13,7 @@ import pytest
 
 from skillopt_git import nightly, wiring
 from skillopt_git.backends.scripted import Scripted
+from skillopt_git.commands.demo import write_sessions
 from skillopt_git.config import load
 from skillopt_git.cycle import ModelDoor
 from skillopt_git.errors import BackendError, ConfigError
@@ -423,8 +424,10 @@ def test_an_adopted_rule_that_still_fails_may_be_worded_better(
 
 def test_the_window_counts_from_the_checkpoint(repo: Repository, home: Path, night: Callable[..., Ran]) -> None:
     """Sessions that ended after the last recorded run are read, whatever the look-back is."""
-    sessions(home, repo, PNPM)
-    night(at=datetime.now(UTC) - timedelta(hours=2, minutes=30))
+    now = datetime.now(UTC)
+    write_sessions(home, str(repo.path), PNPM[:2], now - timedelta(hours=2))
+    assert night(at=now - timedelta(hours=2, minutes=30)).record["sessions"] == 2
+    write_sessions(home, str(repo.path), PNPM, now)
 
     later = night(harvest__lookback_hours=1)
 
