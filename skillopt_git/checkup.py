@@ -115,7 +115,7 @@ def check(path: Path, flags: Mapping[str, str | None], environ: Mapping[str, str
     sources = tuple(_sources(config, environ, found))
     state = _repository_state(repo, config, found) if repo else None
     backend = _backend(config, found)
-    found.add(*_about_sources(sources))
+    found.add(*_about_sources(sources), *wiring.unread(config))
     found.add(*_about_private(state))
     return Checkup(
         version=__version__,

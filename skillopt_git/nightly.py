@@ -104,7 +104,7 @@ class _Run:
     def whole(self) -> Ran:
         shop = self.shop
         taught = wiring.teachable(self.config, shop.repo, shop.base)
-        notes = [*taught.notes, *self._local(taught.teachable)]
+        notes = [*taught.notes, *wiring.unread(self.config), *self._local(taught.teachable)]
         if not self.options.dry_run:
             shop.sync()
             tidy(shop.desk())

@@ -68,6 +68,18 @@ def sources(config: Config, environ: Mapping[str, str] = os.environ) -> tuple[Se
     return tuple(_look_up("source", name, SOURCES)(config, environ) for name in names)
 
 
+def unread(config: Config) -> tuple[str, ...]:
+    """Homes that somebody named of agents that are not read: only `claude` and `codex` are without being named."""
+    given = config.harvest
+    homes = {"copilot-cli": ("copilot_home", given.copilot_home), "jsonl": ("jsonl_home", given.jsonl_home)}
+    named = asked(config)
+    return tuple(
+        f"{home} is not read: harvest.{setting} names it, and harvest.source ('{given.source}') does not name {source}"
+        for source, (setting, home) in homes.items()
+        if home and source not in named
+    )
+
+
 def asked(config: Config) -> frozenset[str]:
     """The sources that the settings name, or whose home they do."""
     given = config.harvest

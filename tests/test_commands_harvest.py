@@ -216,3 +216,14 @@ def test_harvest_json_has_the_fields_of_its_record(repo: Repository, home: Path,
     assert [prompt["text"] for prompt in first["prompts"]] == [PNPM[0][0], PNPM[0][2]]
     assert first["final"] == PNPM[0][3]
     assert {task["rule"] for task in found["tasks"]} == {"Use pnpm, not npm"}
+
+
+@pytest.mark.parametrize(("source", "noted"), [("auto", True), ("jsonl", False), ("claude,jsonl", False)])
+def test_a_home_that_is_named_and_not_read_is_noted(
+    capsys: pytest.CaptureFixture[str], repo: Repository, tmp_path: Path, source: str, noted: bool
+) -> None:
+    """Who names the folder of an agent that is read by name only has to name the agent, too."""
+    code = cli.run(["harvest", "--repo", str(repo.path), "--source", source, "--jsonl-home", str(tmp_path)])
+
+    assert code == 0
+    assert (f"{tmp_path} is not read: harvest.jsonl_home names it" in capsys.readouterr().err) is noted

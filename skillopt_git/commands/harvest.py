@@ -65,7 +65,7 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Show the sessions and tasks a run would see. Writes nothing but the file asked for and the private index."""
-    from skillopt_git import nightly  # what it needs would slow down every start
+    from skillopt_git import nightly, wiring  # what they need would slow down every start
 
     config = settings(
         repo,
@@ -73,6 +73,8 @@ def command(
         | reading_flags(scope, lookback_hours, max_sessions, max_tasks),
     )
     with Console(quiet=quiet) as console:
+        for note in wiring.unread(config):
+            console.note(note)
         known = nightly.look(repo, config, anew=lookback_hours is not None, now=now(), notify=console.progress)
     if output is not None:
         _write(output, known)
