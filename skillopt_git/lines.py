@@ -35,7 +35,7 @@ _BUFFER = 1 << 20
 _PACKED = 1 << 14
 _EMPTY, _BARELY = frozenset({b"\n", b"\r\n"}), 3
 _ENDS = (1 << 14, 1 << 18)  # bytes: some dozen records, and where the last is long
-_TIME = re.compile(rb'\s?"([0-9T:.Z+-]{10,40})"')
+_TIME = re.compile(rb'"timestamp":\s?"([0-9T:.Z+-]{10,40})"')
 _FEW = 4  # records
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
@@ -102,14 +102,13 @@ def _last_times(state: FileState) -> Span | None:
 
 def _times(end: bytes) -> Iterator[bytes]:
     """Inside a text, quotes would be escaped. Looking from the end for the bytes is several times faster than `re`."""
-    for key in (b'"timestamp":', b'"time":'):
-        at = len(end)
-        for _ in range(_FEW):
-            at = end.rfind(key, 0, at)
-            if at < 0:
-                break
-            if found := _TIME.match(end, at + len(key)):
-                yield found[1]
+    at = len(end)
+    for _ in range(_FEW):
+        at = end.rfind(b'"timestamp":', 0, at)
+        if at < 0:
+            break
+        if found := _TIME.match(end, at):
+            yield found[1]
 
 
 def _opened(state: FileState) -> io.FileIO:

@@ -251,7 +251,7 @@ def at(second: int) -> datetime:
     return datetime(2026, 11, 29, 17, 9, second, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("record", ['{{"timestamp":"{}","x":1}}', '{{"x":"{{","time": "{}"}}'])
+@pytest.mark.parametrize("record", ['{{"timestamp":"{}","x":1}}', '{{"x":"{{","timestamp": "{}"}}'])
 @pytest.mark.parametrize("filler", ["", '{"x":"' + "y" * 20_000 + '"}\n'], ids=["short", "long"])
 def test_a_glance_tells_the_times_of_the_last_records(tmp_path: Path, record: str, filler: str) -> None:
     """The last four; a time within a text is none, and records without one are passed by."""
