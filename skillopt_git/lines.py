@@ -75,6 +75,8 @@ def read(state: FileState, bad: Counter[str]) -> Iterator[bytes]:
         limit = UNPACKED_LIMIT if packed else os.fstat(file.fileno()).st_size
         with closing(io.BufferedReader(_Unpacked(file, bad) if packed else file, _BUFFER)) as plain:
             yield from _lines(plain, limit, bad)
+            if packed and plain.read(1):
+                bad["too large unpacked"] += 1
 
 
 def last_times(transcript: Transcript) -> Span | None:
@@ -127,6 +129,7 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, file: io.FileIO, bad: Counter[str]) -> None:
         self._packed = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=False)
         self._bad = bad
+        self._ended = False
 
     def readable(self) -> bool:
         return True
@@ -135,10 +138,11 @@ class _Unpacked(io.RawIOBase):
         """A little at a time: what was unpacked before the damage would be lost with what comes after it."""
         view = memoryview(buffer)
         try:
-            piece = self._packed.read1(min(len(view), _PACKED))
+            piece = b"" if self._ended else self._packed.read1(min(len(view), _PACKED))
         except zstandard.ZstdError:
             self._bad["cannot be unpacked"] += 1
-            return 0
+            piece = b""
+        self._ended = not piece
         view[: len(piece)] = piece
         return len(piece)
 

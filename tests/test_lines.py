@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_git import lines
-from skillopt_git.lines import LINE_LIMIT, Replaced, objects, read
+from skillopt_git.lines import LINE_LIMIT, UNPACKED_LIMIT, Replaced, objects, read
 from skillopt_git.transcripts import FileState, Span, Transcript
 
 
@@ -99,6 +99,17 @@ def test_a_packed_file_reads_like_a_plain_one(tmp_path: Path) -> None:
     assert bad == {"cannot be unpacked": 1}
     assert b"".join(read(written(tmp_path / "z.jsonl.zst", zstandard.compress(data) + b"garbage" * 9), bad)) == data
     assert bad == {"cannot be unpacked": 2}
+
+
+def test_a_packed_file_is_not_unpacked_without_end(tmp_path: Path) -> None:
+    """A small file may hold more than any disk does: what is beyond the limit is told, and not read."""
+    packer, piece = zstandard.ZstdCompressor().compressobj(), b"x" * (1 << 26)
+    packed = b"".join(packer.compress(piece) for _ in range((UNPACKED_LIMIT >> 26) + 1)) + packer.flush()
+    file = written(tmp_path / "x.jsonl.zst", zstandard.compress(b'{"a":1}\n') + packed)
+    bad: Counter[str] = Counter()
+
+    assert list(read(file, bad)) == [b'{"a":1}\n']
+    assert bad == {"a line too long": 1, "too large unpacked": 1}
 
 
 def test_reading_leaves_no_file_open(tmp_path: Path) -> None:

@@ -287,6 +287,18 @@ def test_a_bad_piece_costs_only_itself(transcript: Transcript) -> None:
     ]
 
 
+def test_a_prompt_of_an_unknown_source_is_told(transcript: Transcript) -> None:
+    """Whether somebody typed it cannot be known, so it is no prompt; and it is not passed over in silence."""
+    transcript.add("user", "Run the tests", promptSource="typed")
+    transcript.add("user", "Add a test", promptSource="telepathy")
+    transcript.add("user", "A notice", promptSource="system")
+    transcript.write()
+    (session,), skipped = read(transcript.path.parents[2])
+
+    assert [turn.text for turn in session.prompts] == ["Run the tests"]
+    assert skipped == [("s1.jsonl", "an unknown kind of record", 1)]
+
+
 @pytest.mark.parametrize("file", DAMAGE)
 def test_a_damaged_file_gives_what_is_whole_in_it(file: str, tmp_path: Path) -> None:
     """Of each damaged file, all that was said around the damage is read, and the damage is told with its reason."""

@@ -8,7 +8,7 @@ from operator import attrgetter, itemgetter
 
 from skillopt_git.lines import instant
 from skillopt_git.sources.claude_lines import Line, Outcome
-from skillopt_git.sources.claude_records import Deed, Said, done, follows_a_skill, reply, said
+from skillopt_git.sources.claude_records import TYPED, UNTYPED, Deed, Said, done, follows_a_skill, reply, said
 from skillopt_git.sources.claude_tree import NOWHERE, Node, Place, Tree, grow
 
 _USUAL = len("2026-11-29T17:09:55.065Z")
@@ -109,7 +109,7 @@ class Notes:
             self.deeds[uuid] = (Deed(commanded=True),)
 
     def _note(self, line: Line) -> None:
-        if line.type != "user":
+        if line.type != "user" or line.prompt_source not in TYPED | UNTYPED | {""}:
             self.unknown += 1
         elif line.prompt_source:
             self.naming.add(line.version)
