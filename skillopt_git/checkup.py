@@ -24,6 +24,7 @@ from skillopt_git.model import Skipped
 from skillopt_git.ports import SessionSource
 from skillopt_git.private import Checkpoint, Private, refuse_newer
 from skillopt_git.targets import default_base
+from skillopt_git.transcripts import UNREADABLE
 
 # Who besides the owner may list a folder, and what they need on the way to it: everybody, or a group.
 _OTHERS = ((0o004, 0o001), (0o040, 0o011))
@@ -339,7 +340,7 @@ def _about_sources(sources: Sequence[SourceState]) -> Iterator[str]:
         if not item.exists and item.decided_by != "default":
             yield f"There is no {item.home}, which {item.decided_by} names: correct it, or make the folder."
     for item in sources:
-        if item.skipped.get("unreadable") or (item.exists and not item.readable):
+        if item.skipped.get(UNREADABLE) or (item.exists and not item.readable):
             yield f"Not all of {item.home} may be read: look at the owner and mode of what is in it, or ask its owner."
         yield from map(_closable, filter(_is_open, _folders(item.home, item.name)))
 

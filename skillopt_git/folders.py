@@ -13,7 +13,7 @@ from pathlib import Path
 
 from skillopt_git.errors import ConfigError
 from skillopt_git.model import Skipped
-from skillopt_git.transcripts import NO_FOLDER, FileState
+from skillopt_git.transcripts import NO_FILE, NO_FOLDER, UNREADABLE, FileState
 
 
 def agent_home(given: str, environ: Mapping[str, str], *, setting: str, variable: str, default: str) -> Path:
@@ -77,7 +77,7 @@ class _Walk:
                 return None
             info = entry.stat()
         except OSError as error:
-            return Skipped(entry.path, _why(entry.path, error, "no such file")) if wanted else None
+            return Skipped(entry.path, _why(entry.path, error, NO_FILE)) if wanted else None
         if not stat.S_ISREG(info.st_mode):  # opening a pipe would wait for ever
             return Skipped(entry.path, "not a file")
         state = FileState(entry.path, info.st_size, info.st_mtime_ns, info.st_dev, info.st_ino)
@@ -105,5 +105,5 @@ def _shown(name: str) -> str:
 
 def _why(path: str, error: OSError, missing: str) -> str:
     if not isinstance(error, FileNotFoundError):
-        return "unreadable"
+        return UNREADABLE
     return "a dangling link" if os.path.islink(path) else missing  # noqa: PTH114

@@ -11,11 +11,21 @@ from itertools import zip_longest
 from skillopt_git.cleaning import Cleaner, heading
 from skillopt_git.model import Session, Skipped
 from skillopt_git.ports import HarvestIndex, SessionSource
-from skillopt_git.transcripts import NO_FOLDER, Entry, Heading, Home, Transcript
+from skillopt_git.transcripts import (
+    NO_FILE,
+    NO_FOLDER,
+    PARENT_MISSING,
+    REPLACED,
+    UNREADABLE,
+    Entry,
+    Heading,
+    Home,
+    Transcript,
+)
 
 # These may be otherwise next time, though the file is the same.
-PASSING = frozenset({"unreadable", "no such file", "replaced while it was read"})
-UNSURE = PASSING | {"the session it goes on from is missing"}
+PASSING = frozenset({UNREADABLE, NO_FILE, REPLACED})
+UNSURE = PASSING | {PARENT_MISSING}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +116,7 @@ class Intake:
     @property
     def absent(self) -> bool:
         """Whether there was nothing to look through: a home that is not there tonight was not read."""
-        return self.found == 0 and any(reason in (NO_FOLDER, "unreadable") for _, reason in self.skipped)
+        return self.found == 0 and any(reason in (NO_FOLDER, UNREADABLE) for _, reason in self.skipped)
 
     @property
     def failed(self) -> bool:
@@ -141,7 +151,7 @@ class Intake:
         for item in self._last[1]:
             if isinstance(item, Session) and heading(item).digest == found.heading.digest:
                 return item
-        self.skip(found.transcript.path, "replaced while it was read")
+        self.skip(found.transcript.path, REPLACED)
         return None
 
     def _is_sure(self, entry: Entry) -> bool:

@@ -22,7 +22,7 @@ import msgspec
 import zstandard
 
 from skillopt_git.model import Json
-from skillopt_git.transcripts import FileState, Span, Transcript
+from skillopt_git.transcripts import NO_FILE, REPLACED, UNREADABLE, FileState, Span, Transcript
 
 Line: TypeAlias = Mapping[str, Json]
 
@@ -55,11 +55,11 @@ def why(error: OSError) -> str:
     """Why a file could not be read, as it is counted."""
     match error:
         case Replaced():
-            return "replaced while it was read"
+            return REPLACED
         case FileNotFoundError():
-            return "no such file"
+            return NO_FILE
         case _:
-            return "unreadable"
+            return UNREADABLE
 
 
 # --- lines -------------------------------------------------------------------------------------------------------

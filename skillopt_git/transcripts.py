@@ -13,7 +13,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
-NO_FOLDER = "no such folder"  # what is told of a home that is not there
+# What is told of a piece that was not read, where more than the one that tells it has to know.
+NO_FOLDER = "no such folder"
+NO_FILE = "no such file"
+UNREADABLE = "unreadable"
+REPLACED = "replaced while it was read"
+PARENT_MISSING = "the session it goes on from is missing"
 
 Home: TypeAlias = tuple[str, str]  # a source's name and home
 

@@ -74,7 +74,8 @@ def unread(config: Config) -> tuple[str, ...]:
     homes = {"copilot-cli": ("copilot_home", given.copilot_home), "jsonl": ("jsonl_home", given.jsonl_home)}
     named = asked(config)
     return tuple(
-        f"{home} is not read: harvest.{setting} names it, and harvest.source ('{given.source}') does not name {source}"
+        f"{home} is not read: harvest.{setting} names it, and harvest.source ('{given.source}') does not name "
+        f"{source}: `--source {given.source},{source}` reads both"
         for source, (setting, home) in homes.items()
         if home and source not in named
     )

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from skillopt_git.config import Config, Harvest
 from skillopt_git.model import Session, Skipped
-from skillopt_git.sources.codex import PARENT_MISSING, CodexSource, make
-from skillopt_git.transcripts import FileState, Transcript
+from skillopt_git.sources.codex import CodexSource, make
+from skillopt_git.transcripts import PARENT_MISSING, FileState, Transcript
 
 DATA = Path(__file__).parent / "data" / "transcripts"
 DAMAGED = Path(__file__).parent / "data" / "damaged" / "codex"

@@ -21,10 +21,9 @@ from skillopt_git.lines import clean, last_times, why
 from skillopt_git.model import Session, Skipped, Turn
 from skillopt_git.sources.codex_records import SPOKEN, Kind, Meta, Piece
 from skillopt_git.sources.codex_thread import Rollout, own, rollout
-from skillopt_git.transcripts import NO_FOLDER, FileState, Span, Transcript
+from skillopt_git.transcripts import NO_FOLDER, PARENT_MISSING, FileState, Span, Transcript
 
 NAME = "codex"
-PARENT_MISSING = "the session it goes on from is missing"
 
 _ARCHIVE = "archived_sessions"
 _WANTED = re.compile(r"rollout-.*\.jsonl(?:\.zst)?", re.DOTALL)
