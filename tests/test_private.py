@@ -53,13 +53,13 @@ def test_a_checkpoint_comes_back_as_it_was_saved(private: Private) -> None:
     """One window for each source and home; work trees are only ever added."""
     alice, bob = ("claude", "/home/alice"), ("claude", "/home/bob")
     assert private.checkpoint().window(alice) == Window()
-    first = private.checkpoint().moved({alice: Window(NOON, {"s1": NOON})}, ["/work/one"])
-    private.save("checkpoint.json", first.moved({bob: Window(NOON)}, ["/work/two"]))
+    first = private.checkpoint().moved({alice: Window(NOON, {"s1": NOON})}, ["/srv/one"])
+    private.save("checkpoint.json", first.moved({bob: Window(NOON)}, ["/srv/two"]))
 
     found = private.checkpoint()
 
     assert (found.window(alice), found.window(bob)) == (Window(NOON, {"s1": NOON}), Window(NOON))
-    assert found.worktrees == ("/work/one", "/work/two")
+    assert found.worktrees == ("/srv/one", "/srv/two")
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"v": 1, "extra": 2}', '{"v": true}', "\x00"])

@@ -135,7 +135,7 @@ def test_a_memory_elsewhere_is_refused(repo: Repository, path: str) -> None:
 
 def roots(repo: Repository, *scope: str, **harvest: Any) -> tuple[Path, ...] | None:
     config = Config(harvest=Harvest(scope=scope or ("repository",), **harvest))
-    return wiring.scope(config, GitRepo.open(repo.path), ["/work/earlier"]).roots
+    return wiring.scope(config, GitRepo.open(repo.path), ["/srv/earlier"]).roots
 
 
 def test_a_scope_is_the_repository_everything_or_folders(repo: Repository, isolated: Path) -> None:
@@ -143,10 +143,10 @@ def test_a_scope_is_the_repository_everything_or_folders(repo: Repository, isola
     other = repo.path.parent / "other"
     repo.git("worktree", "add", "--quiet", "-b", "feature", str(other))
 
-    assert roots(repo) == (repo.path, other, Path("/work/earlier"))
+    assert roots(repo) == (repo.path, other, Path("/srv/earlier"))
     assert roots(repo, "invoked", roots=("~/sessions",))[-1] == isolated / "sessions"  # type: ignore[index]
     assert roots(repo, "all") is None
-    assert roots(repo, "/work/acme", "~") == (Path("/work/acme"), isolated)
+    assert roots(repo, "/srv/acme", "~") == (Path("/srv/acme"), isolated)
     for wrong in (("here",), ("all", "repository"), ("~nobody-of-that-name/x",)):
         with pytest.raises(ConfigError, match="has no meaning"):
             roots(repo, *wrong)
