@@ -33,6 +33,7 @@ CheckOp: TypeAlias = Literal[
     "section_contains",
 ]
 CheckRole: TypeAlias = Literal["outcome", "shape"]
+CheckPlace: TypeAlias = Literal["code", "command"]
 Origin: TypeAlias = Literal["mined", "reviewed", "git", "import"]
 Outcome: TypeAlias = Literal["success", "fail", "mixed", "unknown"]
 ReplayMode: TypeAlias = Literal["text", "tools", "worktree"]
@@ -90,6 +91,9 @@ def _record_name(name: str) -> str:
 
 # Read by `schema`: unknown fields are refused, keywords lose their underscore.
 RECORD = {"extra": "forbid", "alias_generator": _record_name}
+# Fields of checks and tasks that came after the first tools, which refuse what they do not know: left out while they
+# say nothing.
+LATER: OpenMap = {"where": None, "personal": False}
 
 
 # --- ids ---------------------------------------------------------------------------------------------------------
@@ -202,12 +206,17 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One machine-checkable criterion. `arg` is text, or a number of characters for `max_chars` and `min_chars`."""
+    """One machine-checkable criterion. `arg` is text, or a number of characters for `max_chars` and `min_chars`.
+
+    `where` narrows `contains` and `not_contains` to a part of the answer: `code` (fenced blocks and code spans that
+    say more than the word itself) or `command` (its first word, in a line of code or a code span with arguments).
+    """
 
     __pydantic_config__ = RECORD
     op: CheckOp
     arg: str | int | None = None
     role: CheckRole | None = None
+    where: CheckPlace | None = None
 
     @property
     def is_shape(self) -> bool:
@@ -225,7 +234,10 @@ class Examples:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One thing a user asked for, with a way to check an answer."""
+    """One thing a user asked for, with a way to check an answer.
+
+    A `golden` task vetoes whatever makes it worse; a `personal` one, and what it asks for, never leaves the machine.
+    """
 
     __pydantic_config__ = RECORD
     id: str
@@ -246,7 +258,46 @@ class Task:
     origin: Origin = "mined"
     external: bool = False
     golden: bool = False
+    personal: bool = False
     outcome: Outcome = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """One typed turn in which a need was voiced, redacted; private to this machine.
+
+    `turn` names the turn across the files that copied it; `task` is the task whose answer the turn found wrong, None
+    for a standing wish that is about no answer. `quote` is the sentence as typed, `rule` its wording as a rule. `need`
+    is empty while the turn alone is too little to make a need of. `moved` are the words of the rule that came into the
+    next answer, or went out of it.
+    """
+
+    __pydantic_config__ = RECORD
+    need: str
+    rule: str
+    quote: str
+    turn: str
+    session: str
+    source: str
+    time: datetime | None = None
+    task: str | None = None
+    moved: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hint:
+    """A turn that asks for something once more, and the task it is about: it counts as soon as it is asked again.
+
+    `asks`: it does say that something is to be otherwise, and `meant` that it clearly is a wish; `coded` are its words that came into the code of the next
+    answer (with a plus before) or went out of it (a minus). Two that neither ask nor moved anything make no need.
+    """
+
+    __pydantic_config__ = RECORD
+    sighting: Sighting
+    task: Task
+    asks: bool = False
+    meant: bool = False
+    coded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

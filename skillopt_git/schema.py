@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from skillopt_git.errors import ConfigError
+from skillopt_git.model import LATER
 
 T = TypeVar("T")
 
@@ -56,4 +57,11 @@ def read(type_: type[T], data: bytes | str, *, where: str, hint: str = "") -> T:
 
 def dump(value: object) -> Any:
     """`value` as plain JSON data, in the spelling of the records."""
-    return _adapter(type(value)).dump_python(value, mode="json", by_alias=True)
+    return _without_later(_adapter(type(value)).dump_python(value, mode="json", by_alias=True))
+
+
+def _without_later(data: Any) -> Any:
+    if isinstance(data, dict):
+        told = ((name, item) for name, item in data.items() if name not in LATER or item != LATER[name])
+        return {name: _without_later(item) for name, item in told}
+    return [_without_later(item) for item in data] if isinstance(data, list) else data

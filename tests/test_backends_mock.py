@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -15,7 +16,7 @@ from skillopt_git import consolidate
 from skillopt_git.backends.mock import HARMFUL_RULE, NO_ANSWERS, NOTHING_TO_JUDGE, Mock, door, world
 from skillopt_git.config import Config, Gate, Replay
 from skillopt_git.judges import judgeable, score_checks
-from skillopt_git.model import Check, CheckOp, Examples, Task
+from skillopt_git.model import Check, CheckOp, CheckPlace, Examples, Task
 from skillopt_git.ports import CallFailed, Reply, Request
 from tests.learning import MEMORY, NEEDS, OTHER, PNPM, RULE, SKILL, TICKET, document, found, models, night, task, usual
 
@@ -311,6 +312,41 @@ def test_answers_are_made_from_the_checks(checks: Sequence[tuple[CheckOp, Any]])
     assert not passes(backend, one)
 
 
+@pytest.mark.parametrize("where", ["code", "command"])
+@pytest.mark.parametrize(
+    "others",
+    [
+        (),
+        (Check(op="max_chars", arg=20),),
+        (Check(op="section_present", arg="Risks"), Check(op="min_chars", arg=100)),
+        (Check(op="not_contains", arg="yarn"), Check(op="contains", arg="lodash")),
+    ],
+)
+@pytest.mark.parametrize("words", [("pnpm", None), (None, "npm"), ("pnpm", "npm"), ("cargo nextest", "cargo test")])
+def test_answers_are_made_for_checks_with_a_place(
+    words: tuple[str | None, str | None], others: tuple[Check, ...], where: CheckPlace
+) -> None:
+    """In code or in a command, not in prose: with the rule all checks pass, without it the answer does not."""
+    wanted, unwanted = words
+    said = (Check(op="contains", arg=wanted, where=where),) if wanted else ()
+    unsaid = (Check(op="not_contains", arg=unwanted, where=where),) if unwanted else ()
+    one = task(0, checks=(*said, *unsaid, *others))
+
+    backend = mock(one)
+
+    assert backend.world.skipped == {}
+    assert passes(backend, one, f"- {RULE}\n")
+    assert not passes(backend, one)
+
+
+def test_the_place_of_a_check_is_part_of_the_world() -> None:
+    """A question kept from before the place was given is not answered from memory."""
+    plain = task(0, checks=(Check(op="contains", arg="pnpm"),), examples=Examples(pass_="`pnpm i`", fail="No."))
+    placed = replace(plain, checks=(Check(op="contains", arg="pnpm", where="command"),))
+
+    assert mock(plain).settings["world"] != mock(placed).settings["world"]
+
+
 def test_known_answers_are_acted_out_word_for_word() -> None:
     """The real ones around a correction, where the checks agree with them; else the reference; else made ones."""
     real = Examples(pass_="Ran pnpm add lodash.", fail="Ran npm install lodash.")
@@ -354,6 +390,12 @@ def test_what_cannot_be_acted_out_is_skipped_with_a_reason(checks: Sequence[Chec
 CHECKS = st.lists(
     st.one_of(
         st.builds(Check, op=st.sampled_from(["contains", "not_contains", "section_present"]), arg=st.text(max_size=9)),
+        st.builds(
+            Check,
+            op=st.sampled_from(["contains", "not_contains"]),
+            arg=st.text(max_size=9) | st.text(alphabet="ab `~-\n", max_size=6),
+            where=st.sampled_from(["code", "command"]),
+        ),
         st.builds(Check, op=st.just("regex"), arg=st.text(alphabet="ab.*+?()[]{}\\|^$1d,-", max_size=8)),
         st.builds(
             Check, op=st.sampled_from(["max_chars", "min_chars"]), arg=st.integers(-1, 300) | st.text(max_size=3)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_git.errors import ConfigError
-from skillopt_git.model import Check, Event, Evidence, EvidenceTask, Examples, Task, TasksFile, canonical_json
+from skillopt_git.model import LATER, Check, Event, Evidence, EvidenceTask, Examples, Task, TasksFile, canonical_json
 from skillopt_git.schema import dump, problems, read
 
 TASK = Task(
@@ -67,7 +67,16 @@ def test_records_have_the_names_of_their_description() -> None:
     record = dump(TASK)
     assert record["examples"] == {"pass": "pnpm add date-fns", "fail": "npm i date-fns"}
     assert record["checks"][1] == {"op": "max_chars", "arg": 400, "role": "shape"}
-    assert set(record) == set(Task.__dataclass_fields__)
+    assert set(record) == set(Task.__dataclass_fields__) - LATER.keys()
+
+
+def test_later_fields_are_written_where_they_say_something() -> None:
+    """Without them a record is as it was before there were such fields, and older tools read it."""
+    check = Check(op="contains", arg="pnpm", where="command")
+    record = dump(replace(TASK, personal=True, checks=(check,)))
+    assert record["personal"] is True
+    assert record["checks"] == [{"op": "contains", "arg": "pnpm", "role": None, "where": "command"}]
+    assert read(Task, canonical_json(record), where="a record") == replace(TASK, personal=True, checks=(check,))
 
 
 def test_fields_with_defaults_may_be_left_out() -> None:
@@ -86,6 +95,7 @@ def test_fields_with_defaults_may_be_left_out() -> None:
         (tasks_file(golden=1), "tasks[0].golden: Input should be a valid boolean"),
         (tasks_file(ask=None), "tasks[0].ask: Input should be a valid string"),
         (tasks_file(checks=[{"op": "containz"}]), "tasks[0].checks[0].op: Input should be 'contains',"),
+        (tasks_file(checks=[{"op": "contains", "where": "prose"}]), "tasks[0].checks[0].where: Input should be 'code'"),
         (tasks_file(examples={"pass_": "x"}), "tasks[0].examples.pass_: Unexpected keyword argument"),
         ({**tasks_file(), "v": "1"}, "v: Input should be a valid integer"),
         ({"v": 1}, "reviewed: Field required"),

@@ -21,12 +21,16 @@ from typing import assert_never
 
 from rstr import Rstr
 
+from skillopt_git.checks import SEARCHED, check
 from skillopt_git.config import Config
 from skillopt_git.edits import holds
-from skillopt_git.imperatives import same, wish_of
-from skillopt_git.judges import PASS_MARK, SEARCHED, check, judgeable, score_checks
+from skillopt_git.imperatives import Wish
+from skillopt_git.imperatives import wish_of as wish_in
+from skillopt_git.judges import PASS_MARK, judgeable, score_checks
+from skillopt_git.languages import reader
 from skillopt_git.model import Check, Json, Task, canonical_json, digest
 from skillopt_git.ports import CallFailed, Reply, Request
+from skillopt_git.sameness import same
 from skillopt_git.similarity import similarity
 
 NEAR_RULE = 0.9  # a rule that a person reworded a little still teaches
@@ -85,7 +89,7 @@ def world(tasks: Iterable[Task], needs: Mapping[str, str]) -> World:
 
 
 def _known(act: Act) -> list[Json]:
-    checks: list[Json] = [[[item.op, item.arg] for item in task.checks] for task, _ in act.tasks]
+    checks: list[Json] = [[[item.op, item.arg, item.where] for item in task.checks] for task, _ in act.tasks]
     rules: list[Json] = [[*own] for _, own in act.tasks]
     return [act.ask, act.context, rules, checks, act.passing.text, act.failing.text]
 
@@ -181,12 +185,16 @@ class Mock:
         return Reply(text=json.dumps(answer), model=self.model)
 
 
+def _wish(rule: str) -> Wish:
+    return wish_in(rule, reader().grammars)
+
+
 def _taught(document: str, rule: str) -> bool:
     """Nearly the same words teach, unless they ask for something else ("use npm, not pnpm")."""
-    wish = wish_of(rule)
+    wish = _wish(rule)
     lines = (line.strip().removeprefix("- ") for line in document.splitlines())
     return holds(document, rule) or any(
-        similarity(line, rule) >= NEAR_RULE and same(wish_of(line), wish) for line in lines
+        similarity(line, rule) >= NEAR_RULE and same(_wish(line), wish) for line in lines
     )
 
 
@@ -231,7 +239,7 @@ def _failing(group: Sequence[Task], passing: Reply) -> Reply | None:
 
 
 def _banned(checks: Iterable[Check]) -> str:
-    return " ".join(str(item.arg) for item in checks if item.op == "not_contains")
+    return " ".join(_named(item) for item in checks if item.op == "not_contains")
 
 
 def _agreed(
@@ -278,7 +286,7 @@ def _meeting(act: Act, taught: Sequence[str]) -> Reply | None:
 
 def _of_rules(checks: Iterable[Check], rules: Iterable[str]) -> list[Check]:
     """Those of the checks that the rules' own words give, whatever role they have in the task."""
-    own = {(item.op, item.arg) for rule in rules for item in wish_of(rule).checks}
+    own = {(item.op, item.arg) for rule in rules for item in _wish(rule).checks}
     return [item for item in checks if (item.op, item.arg) in own]
 
 
@@ -308,7 +316,7 @@ def _made(checks: Sequence[Check], part: Callable[[Check], str], filler: str = "
 def _sentence(item: Check) -> str:
     match item.op:
         case "contains":
-            return f"Done with {item.arg}. "
+            return f"Done with {item.arg}. " if item.where is None else f"Done:\n{_named(item)}\n"
         case "section_present" | "section_contains":
             return f"\n## {item.arg}\n\nDone.\n"
         case "min_chars":
@@ -319,11 +327,24 @@ def _sentence(item: Check) -> str:
             return ""
 
 
+def _named(item: Check) -> str:
+    """The check's text at its place: in code and in a command it needs company."""
+    match item.where:
+        case None:
+            return str(item.arg)
+        case "code":
+            return f"`{item.arg} = 1`"
+        case "command":
+            return f"`{item.arg} x`"
+        case _:
+            assert_never(item.where)
+
+
 def _word(item: Check) -> str:
     """As short as can be, for where the length is limited."""
     match item.op:
         case "contains":
-            return f"{item.arg} "
+            return f"{_named(item)} "
         case "section_present" | "section_contains":
             return f"\n# {item.arg}\n"
         case "regex":
