@@ -100,6 +100,10 @@ def diagnostics(learned: Learned) -> dict[str, Any]:
             {"kind": item.kind, "message": item.message, "retryable": item.retryable} for item in learned.failures
         ],
         "left_out": dict(learned.models.skipped),
+        "waiting": [
+            {"need": item.need, "sessions": item.sessions, "tasks": item.tasks, "machines": item.machines}
+            for item in learned.waiting
+        ],
         "reflections": [
             {
                 "need": item.need.id,

@@ -8,27 +8,49 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, floor
+from typing import TypeAlias
 
 from skillopt_git.config import Mine
-from skillopt_git.mine import Mined
-from skillopt_git.model import RECORD, RECORD_VERSION, Check, Examples, Split, Task, family_id, fold_unmarked
+from skillopt_git.languages import reader
+from skillopt_git.mine import Mined, wordings
+from skillopt_git.model import (
+    RECORD,
+    RECORD_VERSION,
+    Check,
+    Examples,
+    Hint,
+    Sighting,
+    Split,
+    Task,
+    family_id,
+    fold_unmarked,
+)
+from skillopt_git.needs import best_rule
 from skillopt_git.recall import Family
-from skillopt_git.similarity import hamming, simhash, similarity
+from skillopt_git.similarity import BITS, alike, hamming, simhash
 
 NEAR = 0.90  # similarity of two folded asks of one family
 NEAR_BITS = 3  # of their fingerprints, where only the ledger knows the family
 
+_Taken: TypeAlias = dict[str | None, list[Split]]  # the splits of the families of a need, or of those without any
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bank:
-    """The private bank. `wordings` and `turns` are as in `mine.Mined`."""
+    """The private bank: tasks, needs with their wording, the turns that voiced them, and what a person decided.
+
+    `hints` wait for a second of their kind. `replaced` gives for a need the later one that contradicts it. `dropped`
+    are tasks that a person put out; they never come back by being read again.
+    """
 
     __pydantic_config__ = RECORD
     v: int = RECORD_VERSION
     tasks: tuple[Task, ...] = ()
     needs: dict[str, str] = field(default_factory=dict)
-    wordings: dict[str, dict[str, str]] = field(default_factory=dict)
-    turns: dict[str, str] = field(default_factory=dict)
+    sightings: tuple[Sighting, ...] = ()
+    hints: tuple[Hint, ...] = ()
+    replaced: dict[str, str] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
 
     def cleaned(self, redact: Callable[[str], str]) -> Bank:
         """As it would be, had it been redacted so from the start: the user may deny a word at any time."""
@@ -36,10 +58,15 @@ class Bank:
             self,
             tasks=tuple(_cleaned(task, redact) for task in self.tasks),
             needs={need: redact(text) for need, text in self.needs.items()},
-            wordings={
-                need: {task: redact(text) for task, text in by_task.items()} for need, by_task in self.wordings.items()
-            },
+            sightings=tuple(_heard(item, redact) for item in self.sightings),
+            hints=tuple(
+                Hint(sighting=_heard(item.sighting, redact), task=_cleaned(item.task, redact)) for item in self.hints
+            ),
         )
+
+
+def _heard(sighting: Sighting, redact: Callable[[str], str]) -> Sighting:
+    return replace(sighting, rule=redact(sighting.rule), quote=redact(sighting.quote))
 
 
 def _cleaned(task: Task, redact: Callable[[str], str]) -> Task:
@@ -63,25 +90,27 @@ def _cleaned(task: Task, redact: Callable[[str], str]) -> Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """The bank after tonight's tasks came in, and the families they founded or that no ledger holds yet."""
+    """The bank after tonight's tasks came in, and what no ledger holds yet: new families, and who joined known ones."""
 
     bank: Bank
     families: tuple[Family, ...]
 
 
 def merge(bank: Bank, mined: Mined) -> Bank:
-    """`bank` with what was mined. A session that was read again tells all it knows, so its tasks are told anew."""
+    """`bank` with what was mined. A session that was read again tells all it knows, so its tasks are told anew, and a
+    need may have found better words; those that a person wrote or reviewed stand."""
+    written = {need for task in bank.tasks if task.origin == "reviewed" for need in task.needs}
     tasks = {task.id: task for task in bank.tasks}
     for task in mined.tasks:
-        tasks[task.id] = _told_anew(tasks[task.id], task) if task.id in tasks else task
-    wordings = {need: dict(by_task) for need, by_task in bank.wordings.items()}
-    for need, by_task in mined.wordings.items():
-        wordings[need] = {**by_task, **wordings.get(need, {})}
-    return Bank(
+        if task.id not in bank.dropped:
+            tasks[task.id] = _told_anew(tasks[task.id], task) if task.id in tasks else task
+    return replace(
+        bank,
         tasks=tuple(tasks.values()),
-        needs={**mined.needs, **bank.needs},
-        wordings=wordings,
-        turns={**mined.turns, **bank.turns},
+        needs={**bank.needs, **mined.needs, **{need: bank.needs[need] for need in written & bank.needs.keys()}},
+        sightings=mined.sightings,
+        hints=mined.hints,
+        replaced=dict(mined.replaced),
     )
 
 
@@ -92,31 +121,80 @@ def _told_anew(known: Task, new: Task) -> Task:
     examples = new.examples
     if new.checks == known.checks:
         examples = Examples(pass_=examples.pass_ or known.examples.pass_, fail=examples.fail or known.examples.fail)
-    return replace(new, family=known.family, split=known.split, examples=examples)
+    return replace(
+        new,
+        family=known.family,
+        split=known.split,
+        examples=examples,
+        golden=known.golden,
+        personal=known.personal,
+    )
 
 
-def admit(bank: Bank, *, families: Mapping[str, Family], mine: Mine) -> Admitted:
-    """Give every task of `bank` its family and split. `families` are those of the ledger."""
-    places = _Places(families)
+def shareable(bank: Bank) -> Bank:
+    """Without what is personal: such tasks, what they ask for, and whatever else asks for the same."""
+    personal = {need for task in bank.tasks if task.personal for need in task.needs}
+    return replace(
+        bank,
+        tasks=tuple(task for task in bank.tasks if not task.personal and personal.isdisjoint(task.needs)),
+        needs={need: text for need, text in bank.needs.items() if need not in personal},
+        sightings=tuple(item for item in bank.sightings if item.need not in personal),
+    )
+
+
+def admit(bank: Bank, *, families: Mapping[str, Family], mine: Mine, machine: str = "") -> Admitted:
+    """Give every task of `bank` its family and split. `families` are those of the ledger, `machine` its name for us."""
+    places = _Places(families, machine)
     between = places.settle(bank.tasks)
-    known = dict(families)
+    known = {name: _with_needs(family, places.tasks.get(name, ())) for name, family in families.items()}
     fresh = sorted(name for name in places.tasks if name not in known)
+    taken: _Taken = {}
+    for family in known.values():
+        _take(family, taken)
     for name in fresh:
-        known[name] = _founded(name, places.tasks[name], known.values(), mine)
+        known[name] = _founded(name, places.tasks[name], taken, mine)
+        _take(known[name], taken)
     places.settle_between(between, known)
     tasks = tuple(_with_split(task, places.families.get(task.id), known) for task in bank.tasks)
+    joined = (_joined(family, places.tasks.get(name, ()), machine) for name, family in sorted(families.items()))
     return Admitted(
-        bank=replace(bank, tasks=tasks, needs=_worded(bank, tasks)), families=tuple(known[name] for name in fresh)
+        bank=replace(bank, tasks=tasks, needs=_worded(bank, tasks)),
+        families=(*(known[name] for name in fresh), *(family for family in joined if family is not None)),
     )
+
+
+def _with_needs(family: Family, tasks: Iterable[Task]) -> Family:
+    """A family that a task with another need joined is one of that need's, too."""
+    return replace(family, needs=tuple(sorted({*family.needs, *(need for task in tasks for need in task.needs)})))
+
+
+def _joined(family: Family, tasks: Iterable[Task], machine: str) -> Family | None:
+    """What this machine did not tell of a family yet: without it, a lost bank might be rebuilt otherwise."""
+    told = _told_by(machine, family)
+    new = [task for task in tasks if task.id not in told]
+    if not new or family.split is None:
+        return None
+    return replace(
+        family,
+        needs=tuple(sorted({need for task in new for need in task.needs})),
+        tasks=tuple(sorted(task.id for task in new)),
+        told=(),
+    )
+
+
+def _told_by(machine: str, family: Family) -> frozenset[str]:
+    return frozenset(task for item in family.told if item.machine == machine for task in item.tasks)
 
 
 class _Places:
     """Who is in which family, while tasks come in."""
 
-    def __init__(self, ledger: Mapping[str, Family]) -> None:
+    def __init__(self, ledger: Mapping[str, Family], machine: str) -> None:
         self.families: dict[str, str] = {}  # by task
         self.tasks: dict[str, list[Task]] = {}  # by family
         self._ledger = ledger
+        self._machine = machine
+        self._prints = _Prints(ledger)
         self._asks: dict[str, str] = {}  # folded ask to family
         self._by_length: dict[int, list[str]] = {}  # folded asks
 
@@ -125,12 +203,13 @@ class _Places:
 
         Returns those that are near several families, with these: they wait until all splits are known.
         """
-        told = {task: name for name, family in self._ledger.items() for task in family.tasks}
+        told_here, told = self._told()
         between: list[tuple[Task, list[str]]] = []
         newcomers: list[Task] = []
         for task in tasks:
             own = family_id(task.ask)
-            name = task.family or (own if own in self._ledger else told.get(task.id))
+            hashed = own if own in self._ledger else None
+            name = task.family or told_here.get(task.id) or hashed or told.get(task.id)
             if name is None:
                 newcomers.append(task)
             else:
@@ -142,6 +221,20 @@ class _Places:
             else:
                 self._join(task, near[0] if near else family_id(task.ask))
         return between
+
+    def _told(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The family of each task that the ledger names: as this machine told it, and as any did.
+
+        Machines that met a task before they met each other may have it in different families.
+        """
+        here: dict[str, str] = {}
+        anywhere: dict[str, str] = {}
+        for name, family in sorted(self._ledger.items()):
+            for task in family.tasks:
+                anywhere.setdefault(task, name)
+            for task in _told_by(self._machine, family):
+                here.setdefault(task, name)
+        return here, anywhere
 
     def settle_between(self, between: Iterable[tuple[Task, list[str]]], known: Mapping[str, Family]) -> None:
         """A task near families of one split joins the nearest; near families of different splits it sits out."""
@@ -158,36 +251,63 @@ class _Places:
             self._by_length.setdefault(len(folded), []).append(folded)
 
     def _near(self, ask: str) -> list[str]:
-        """The families an ask is near to, the nearest first. A text that is there word for word settles it."""
+        """The families an ask is near to, the nearest first. A text that is there word for word settles it.
+
+        Of families without a text here the ledger has the fingerprint.
+        """
         folded = fold_unmarked(ask)
         if folded in self._asks:
             return [self._asks[folded]]
         ratios: dict[str, float] = {}
-        for other in self._of_like_length(folded):
-            ratio = similarity(folded, other)
-            if ratio >= NEAR:
+        for texts in self._of_like_length(folded):
+            for other, ratio in alike(folded, texts, NEAR):
                 name = self._asks[other]
                 ratios[name] = max(ratio, ratios.get(name, 0.0))
-        if ratios:
-            return sorted(ratios, key=lambda name: (-ratios[name], name))
-        bits = simhash(ask) if self._ledger else 0
-        return sorted(name for name, family in self._ledger.items() if hamming(bits, family.simhash) <= NEAR_BITS)
+        unread = self._prints.near(ask) - self.tasks.keys()
+        return sorted({*ratios, *unread}, key=lambda name: (-ratios.get(name, 0.0), name))
 
-    def _of_like_length(self, folded: str) -> Iterator[str]:
+    def _of_like_length(self, folded: str) -> Iterator[Sequence[str]]:
         """Texts much shorter or longer cannot be near: two of lengths a < b are at most 2a / (a + b) alike."""
         shortest, longest = len(folded) * NEAR / (2 - NEAR), len(folded) * (2 - NEAR) / NEAR
-        for length in range(floor(shortest), ceil(longest) + 1):
-            yield from self._by_length.get(length, ())
+        lengths = range(floor(shortest), ceil(longest) + 1)
+        return (self._by_length[length] for length in lengths if length in self._by_length)
 
 
-def _founded(name: str, tasks: Sequence[Task], known: Iterable[Family], mine: Mine) -> Family:
+class _Prints:
+    """Fingerprints that are looked up by their quarters: of two that differ in three bits at most, one is the same."""
+
+    _QUARTER = BITS // (NEAR_BITS + 1)
+
+    def __init__(self, ledger: Mapping[str, Family]) -> None:
+        self._ledger = ledger
+        self._names: dict[tuple[int, int], list[str]] = {}
+        for name, family in ledger.items():
+            for quarter in self._quarters(family.simhash):
+                self._names.setdefault(quarter, []).append(name)
+
+    def near(self, ask: str) -> set[str]:
+        if not self._names:
+            return set()
+        bits = simhash(ask)
+        maybe = {name for quarter in self._quarters(bits) for name in self._names.get(quarter, ())}
+        return {name for name in maybe if hamming(bits, self._ledger[name].simhash) <= NEAR_BITS}
+
+    def _quarters(self, bits: int) -> list[tuple[int, int]]:
+        mask = (1 << self._QUARTER) - 1
+        return [(place, bits >> place & mask) for place in range(0, BITS, self._QUARTER)]
+
+
+def _take(family: Family, taken: _Taken) -> None:
+    if family.split is not None:
+        for need in family.needs or (None,):
+            taken.setdefault(need, []).append(family.split)
+
+
+def _founded(name: str, tasks: Sequence[Task], taken: _Taken, mine: Mine) -> Family:
     """A new family with its split: the one its tasks came with, else the next inside the first of its needs."""
     founder = min(tasks, key=lambda task: (family_id(task.ask) != name, task.id))
     needs = tuple(sorted({need for task in tasks for need in task.needs}))
-    first = needs[0] if needs else None
-    siblings = [
-        family.split for family in known if (first in family.needs if first else not family.needs) and family.split
-    ]
+    siblings = taken.get(needs[0] if needs else None, [])
     given = founder.split or next((task.split for task in tasks if task.split), None)
     return Family(
         id=name,
@@ -217,15 +337,18 @@ def _with_split(task: Task, name: str | None, families: Mapping[str, Family]) ->
 
 
 def _worded(bank: Bank, tasks: Sequence[Task]) -> dict[str, str]:
-    """Each need in the words of a training task: what is held out must not word the rule it is to judge.
+    """Each need in the words of a training task, the best of them: what is held out must not word the rule it judges.
 
-    Words that no task gave are a person's own, and stay.
+    Words that no task gave are a person's own, and stay. Where no training task gave more than a remark ("still a
+    default export"), the words stay, too, and the task that gave them sits out when the rule is tried.
     """
+    grammars = reader().grammars
     train = {task.id for task in tasks if task.split == "train"}
     needs = dict(bank.needs)
-    for need, by_task in bank.wordings.items():
+    for need, by_task in wordings(bank.sightings).items():
         fit = [by_task[task] for task in sorted(by_task) if task in train]
         text = needs.get(need)
-        if fit and text not in fit and (text is None or text in by_task.values()):
-            needs[need] = fit[0]
+        best = best_rule(fit, grammars)
+        if best is not None and text not in fit and (text is None or text in by_task.values()):
+            needs[need] = best
     return needs

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from skillopt_git.bank import Bank, admit, merge
+from skillopt_git.bank import Admitted, Bank, admit, merge, shareable
 from skillopt_git.config import Config
 from skillopt_git.harvest import Harvest, Headless, harvest
 from skillopt_git.judges import judgeable, shape_only
+from skillopt_git.languages import Reader
+from skillopt_git.languages import reader as usual_reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
-from skillopt_git.mine import mine, recurring, sessions_of
-from skillopt_git.model import Document, Need, Reason, Task, TasksFile
+from skillopt_git.mine import mine
+from skillopt_git.model import Document, Need, Reason, Sighting, Task, TasksFile
 from skillopt_git.night import Night
 from skillopt_git.ports import Harvested, HarvestIndex, Listener, Mined, Redaction, SessionSource
 from skillopt_git.recall import History
+from skillopt_git.recurrence import elsewhere, recurring, replacement, tally, waiting
 from skillopt_git.scope import Scope
 from skillopt_git.transcripts import NO_FOLDER
 from skillopt_git.window import Window
@@ -53,7 +56,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """What a night starts from. `reading` is None when no sessions are to be looked for."""
+    """What a night starts from. `reading` is None when no sessions are to be looked for.
+
+    `reader` knows in which words people wish for something, `people` whose names are no part of a rule; `machine` is
+    what the ledger calls this one.
+    """
 
     reading: Reading | None
     bank: Bank
@@ -61,55 +68,101 @@ class Inputs:
     teachable: Teachable
     history: History
     night: str
+    reader: Reader = field(default_factory=usual_reader)
+    people: frozenset[str] = frozenset()
+    machine: str = ""
 
 
 def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, notify: Listener) -> Learned:
     """One night: read, mine, replay, reflect, try and decide, the skill first and then the memory."""
     known = gather(inputs, config=config, now=now, notify=notify)
     models = door(known.tasks, known.needs)
-    needs = recurring(known.needs, known.tasks, min_sessions=config.mine.min_sessions)
+    least, replaced = config.mine.min_sessions, known.bank.replaced
+    needs = recurring(known.needs, known.counts, min_sessions=least, replaced=replaced)
     tasks, notes = usable(known, models, config, inputs.teachable.skill)
-    notes = (*notes, *_absent(known.harvest, inputs.reading))
+    notes = (*notes, *_kept_here(known), *_replaced(known, inputs.bank), *_absent(known.harvest, inputs.reading))
     learned = Learned(
         reason="nothing_recurred",
         known=known,
         models=models,
-        waiting=_waiting(known, needs),
+        waiting=waiting(known.needs, known.counts, known.bank.hints, min_sessions=least, replaced=replaced),
         notes=notes,
         metric=config.gate.metric,
     )
     early = _nothing_to_learn(known, needs)
     if early is not None:
         return replace(learned, reason=early)
-    night = Night(inputs.teachable, inputs.history, inputs.night, known, config, models, tasks, notify)
+    night = Night(inputs.teachable, inputs.history, inputs.night, known, config, models, tasks, notify, inputs.reader)
     return night.learned(learned, needs)
 
 
 def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener) -> Known:
-    """The sessions read, and every task known tonight with its family and split."""
+    """The sessions read, and every task known tonight with its family and split. What is personal stays in the bank."""
     read = _read(inputs.reading, now, notify)
-    mined = mine(read.sessions if read else (), needs=_needs(inputs), turns=inputs.bank.turns)
-    private = merge(inputs.bank, mined)
-    mine_ids = {task.id for task in private.tasks}
-    shared = tuple(task for file in inputs.files for task in file.tasks if task.id not in mine_ids)
-    every = replace(private, tasks=(*private.tasks, *shared), needs={**private.needs, **_needs(inputs)})
-    admitted = admit(every, families=inputs.history.families, mine=config.mine)
-    own = tuple(task for task in admitted.bank.tasks if task.id in mine_ids)
-    used = {need for task in own for need in task.needs}
-    needs = dict(admitted.bank.needs)
-    notify(Mined(len(admitted.bank.tasks), len(needs)))
-    return Known(
-        harvest=read,
-        bank=replace(private, tasks=own, needs={need: text for need, text in needs.items() if need in used}),
-        families=admitted.families,
-        tasks=admitted.bank.tasks,
-        needs=needs,
+    bank = inputs.bank
+    mined = mine(
+        read.sessions if read else (),
+        needs={**inputs.history.worded, **_needs(inputs)},
+        sightings=bank.sightings,
+        hints=bank.hints,
+        replaced=bank.replaced,
+        reader=inputs.reader,
+        people=inputs.people,
     )
+    private = merge(bank, mined)
+    open_ = shareable(private)
+    every = _with_files(open_, private, inputs.files)
+    admitted = admit(every, families=inputs.history.families, mine=config.mine, machine=inputs.machine)
+    known = _known(read, private, admitted, inputs)
+    notify(Mined(len(known.tasks), len(known.needs)))
+    return replace(known, personal=len(private.tasks) - len(open_.tasks))
 
 
 def _needs(inputs: Inputs) -> dict[str, str]:
     """Every known need. What people reviewed words it before what was mined."""
-    return {**inputs.bank.needs, **{need: text for file in inputs.files for need, text in file.needs.items()}}
+    return {**inputs.bank.needs, **_needs_of(inputs.files)}
+
+
+def _needs_of(files: Sequence[TasksFile]) -> dict[str, str]:
+    return {need: text for file in files for need, text in file.needs.items()}
+
+
+def _with_files(bank: Bank, private: Bank, files: Sequence[TasksFile]) -> Bank:
+    """With the tasks that people share. Of one that is here too, ours counts; one that was put out here does not."""
+    ours = {task.id for task in private.tasks} | set(private.dropped)
+    shared = tuple(task for file in files for task in file.tasks if task.id not in ours)
+    return replace(bank, tasks=(*bank.tasks, *shared), needs={**bank.needs, **_needs_of(files)})
+
+
+def _known(read: Harvest | None, private: Bank, admitted: Admitted, inputs: Inputs) -> Known:
+    tasks, needs = admitted.bank.tasks, admitted.bank.needs
+    placed = {task.id: task for task in tasks}
+    sightings = _counting(admitted.bank)
+    told = elsewhere(
+        inputs.history.families.values(), {*placed, *private.dropped, *(task.id for task in private.tasks)}
+    )
+    counts = tally(tasks, sightings, told, machine=inputs.machine)
+    heard = {*counts, *_needs_of(inputs.files)}
+    ours = {need for task in private.tasks for need in task.needs} | {item.need for item in private.sightings}
+    worded = {**private.needs, **needs}
+    return Known(
+        harvest=read,
+        bank=replace(
+            private,
+            tasks=tuple(placed.get(task.id, task) for task in private.tasks),
+            needs={need: text for need, text in worded.items() if need in ours},
+        ),
+        families=admitted.families,
+        tasks=tasks,
+        needs={need: text for need, text in needs.items() if need in heard},
+        counts=counts,
+        machine=inputs.machine,
+    )
+
+
+def _counting(bank: Bank) -> tuple[Sighting, ...]:
+    """The sightings without those about a task that a person put out."""
+    return tuple(item for item in bank.sightings if item.task is None or item.task not in bank.dropped)
 
 
 def _read(reading: Reading | None, now: datetime, notify: Listener) -> Harvest | None:
@@ -143,6 +196,23 @@ def _absent(read: Harvest | None, reading: Reading | None) -> tuple[str, ...]:
     return tuple(f"there is no folder {path}" for path in gone if {path, *map(str, Path(path).parents)} & {*missed})
 
 
+def _kept_here(known: Known) -> tuple[str, ...]:
+    if not known.personal:
+        return ()
+    what = "is personal and stays here" if known.personal == 1 else "are personal and stay here"
+    return (_counted(known.personal, what),)
+
+
+def _replaced(known: Known, before: Bank) -> tuple[str, ...]:
+    """The wishes that tonight's sessions took back."""
+    replaced = known.bank.replaced
+    return tuple(
+        replacement(need, replaced, known.needs, known.counts)
+        for need, later in sorted(replaced.items())
+        if before.replaced.get(need) != later and {need, later} <= known.needs.keys()
+    )
+
+
 def _nothing_to_learn(known: Known, needs: Sequence[Need]) -> Reason | None:
     if not known.tasks:
         return "no_sessions" if known.harvest is not None and not known.harvest.sessions else "no_tasks"
@@ -153,10 +223,9 @@ def usable(
     known: Known, models: Models, config: Config, skill: Document | None
 ) -> tuple[tuple[Task, ...], tuple[str, ...]]:
     """The tasks to replay, those of the most frequent needs first, and notes on those left out or weakly judged."""
-    often = {need: len(sessions_of(need, known.tasks)) for need in known.needs}
-    hindered = {task.id: _hindrance(task, models) for task in known.tasks}
+    hindered = {task.id: _hindrance(task, models, known.bank.replaced) for task in known.tasks}
     fit = [task for task in known.tasks if hindered[task.id] is None]
-    fit.sort(key=lambda task: -max((often.get(need, 0) for need in task.needs), default=0))
+    fit.sort(key=lambda task: -max(map(known.sessions, task.needs), default=0))
     cap = config.mine.max_tasks
     looked_at = chosen = fit
     if config.mine.target_task_filter and skill is not None:
@@ -169,8 +238,10 @@ def usable(
     return tuple(chosen[:cap]), tuple(sorted(_counted(count, why) for why, count in left.items() if count))
 
 
-def _hindrance(task: Task, models: Models) -> str | None:
+def _hindrance(task: Task, models: Models, replaced: Collection[str]) -> str | None:
     """Why a task cannot be replayed."""
+    if any(need in replaced for need in task.needs):
+        return "left out: a later wish replaced what was asked for then"
     if not judgeable(task):
         return "left out: nothing to check an answer by"
     if task.id in models.skipped:
@@ -192,9 +263,3 @@ def _of_skill(task: Task, skill: Document) -> bool:
 
 def _words(text: str) -> set[str]:
     return set(re.findall(r"[^\W\d_]{4,}", text.casefold())) - SMALL_WORDS
-
-
-def _waiting(known: Known, recurrent: Sequence[Need]) -> tuple[tuple[Need, int], ...]:
-    often = {need.id for need in recurrent}
-    counted = ((Need(need, text), len(sessions_of(need, known.tasks))) for need, text in sorted(known.needs.items()))
-    return tuple((need, count) for need, count in counted if need.id not in often and count)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from skillopt_git.bank import Bank
 from skillopt_git.consolidate import Reflection
 from skillopt_git.harvest import Harvest
-from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Need, Reason, Task, Verdict
+from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Reason, Task, Verdict
 from skillopt_git.ports import Backend, CallFailed, Judge
 from skillopt_git.recall import Family
+from skillopt_git.recurrence import Seen
 from skillopt_git.replay import Rollout
 
 
@@ -35,13 +36,24 @@ class Teachable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What is known tonight before anything is replayed. `harvest` is None when no sessions were looked for."""
+    """What is known tonight before anything is replayed. `harvest` is None when no sessions were looked for.
+
+    `bank` is what of it is private to this machine. It alone holds what is `personal`, of which this is the number.
+    """
 
     harvest: Harvest | None
-    bank: Bank  # what of it is private to this machine
-    families: tuple[Family, ...]  # those no ledger holds yet
+    bank: Bank
+    families: tuple[Family, ...]  # what of them no ledger holds yet
     tasks: tuple[Task, ...]
     needs: Mapping[str, str]
+    counts: Mapping[str, Seen] = field(default_factory=dict)  # by need
+    machine: str = ""  # what the ledger calls this one
+    personal: int = 0
+
+    def sessions(self, need: str | None) -> int:
+        """In how many sessions a need came up."""
+        seen = self.counts.get(need or "")
+        return seen.sessions if seen is not None else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +68,7 @@ class Learned:
     unmatched: tuple[tuple[Edit, str], ...] = ()
     suppressed: tuple[tuple[Edit, str], ...] = ()
     linted: tuple[tuple[Edit, str], ...] = ()
-    waiting: tuple[tuple[Need, int], ...] = ()  # needs not yet seen often enough, and in how many sessions
+    waiting: tuple[Seen, ...] = ()  # what was not seen often enough yet
     reflections: tuple[Reflection, ...] = ()
     rollouts: tuple[Rollout, ...] = ()
     failures: tuple[CallFailed, ...] = ()

@@ -6,19 +6,50 @@ A proposal is told from its events and evidence alone, so that its commits and i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from skillopt_git import gate
 from skillopt_git.config import Gate
 from skillopt_git.errors import SafetyError
-from skillopt_git.learned import Learned
+from skillopt_git.learned import Known, Learned
 from skillopt_git.ledger import evidence_name
-from skillopt_git.mine import sessions_of
-from skillopt_git.model import RUN_VERDICTS, Candidate, Event, Evidence, EvidenceTask, Score, Split, Task
+from skillopt_git.model import (
+    RUN_VERDICTS,
+    Candidate,
+    Event,
+    Evidence,
+    EvidenceTask,
+    Score,
+    Sighting,
+    Split,
+    Task,
+    Verdict,
+)
 from skillopt_git.recall import Proposal, Proposed
-from skillopt_git.views import DocumentView, EditView, LeftOut, NeedView, ProposalView, RunView, TaskRow
+from skillopt_git.views import (
+    DocumentView,
+    EditView,
+    LeftOut,
+    NeedView,
+    ProposalView,
+    QuoteView,
+    RunView,
+    TaskRow,
+)
 
 EvidenceOf = Callable[[str], Evidence | None]  # by its SHA-256
+
+MOST_QUOTES = 10  # of one wish, the newest
+SHORT_ID = 9  # characters
+_STATES: dict[Verdict, str] = {
+    "strong": "waits for the open proposal",
+    "ungated": "waits for the open proposal",
+    "suggestive": "on trial",
+    "unverified": "waits for held-out tasks",
+    "invalid": "could not be measured",
+    "harmful": "refused: tasks got worse",
+    "inconclusive": "refused: it made no difference",
+}
 
 
 # --- proposals ---------------------------------------------------------------------------------------------------
@@ -51,6 +82,7 @@ def edit_view(item: Proposed, evidence_of: EvidenceOf) -> EditView:
         need=item.edit.need,
         need_sessions=data["need_sessions"],
         rows=_rows(evidence),
+        golden=_rows(evidence, golden=True),
         baseline=data["baseline"],
         candidate=data["candidate"],
         gate_numbers=evidence.numbers if evidence else {},
@@ -69,9 +101,14 @@ def _night(number: object) -> str:
     return "of a simulation" if number is None else str(number)
 
 
-def _rows(evidence: Evidence | None, asks: Mapping[str, str] | None = None) -> tuple[TaskRow, ...]:
+def _rows(
+    evidence: Evidence | None, asks: Mapping[str, str] | None = None, *, golden: bool = False
+) -> tuple[TaskRow, ...]:
+    """The held-out tasks, or else the golden ones that were measured beside them."""
     if evidence is None:
         return ()
+    guards = evidence.numbers.get("golden", [])
+    beside = guards if isinstance(guards, list) else []  # an open map, in a ledger that others write to
     chosen = Gate(metric=evidence.settings["metric"], mixed_weight=evidence.settings["mixed_weight"])
     return tuple(
         TaskRow(
@@ -82,6 +119,7 @@ def _rows(evidence: Evidence | None, asks: Mapping[str, str] | None = None) -> t
             cand=_value(task, "cand", chosen),
         )
         for task in evidence.tasks
+        if (task.task in beside) is golden
     )
 
 
@@ -146,6 +184,8 @@ def run_view(
     asks = {task.id: task.ask for task in tasks}
     put = {event.edit for event in proposed}
     views = [(candidate, _candidate_view(candidate, learned, asks, run, night)) for candidate in learned.candidates]
+    quoted = {view.need for _, view in views}
+    proposed_needs = {view.need for candidate, view in views if view.id in put or (dry_run and candidate.accepted)}
     return RunView(
         run=run,
         night=night,
@@ -164,10 +204,10 @@ def run_view(
         tasks=len(tasks),
         split=split_counts(tasks),
         needs=tuple(
-            NeedView(text=text, sessions=len(sessions_of(need, tasks)), tasks=sum(need in task.needs for task in tasks))
-            for need, text in sorted(learned.known.needs.items())
-            if sessions_of(need, tasks)
+            need_view(need, learned.known, state=_state(need, learned, proposed_needs), quoted=need not in quoted)
+            for need in by_weight(learned.known)
         ),
+        hints=hint_views(learned.known),
         metric=learned.metric,
         rule="off" if any(item.verdict == "ungated" for item in learned.candidates) else "strict",
         baseline=learned.baseline,
@@ -212,13 +252,105 @@ def _candidate_view(
         run=run,
         evidence=evidence_name(candidate.evidence) if candidate.evidence else None,
         need=edit.need,
-        need_sessions=len(sessions_of(edit.need or "", learned.known.tasks)),
+        need_sessions=learned.known.sessions(edit.need),
         rows=_rows(candidate.evidence, asks),
+        golden=_rows(candidate.evidence, asks, golden=True),
         baseline=candidate.baseline,
         candidate=candidate.candidate,
         gate_numbers=candidate.evidence.numbers if candidate.evidence else {},
         simulated=learned.models.target.simulated,
+        quotes=quotes(edit.need or "", learned.known),
     )
+
+
+# --- wishes ------------------------------------------------------------------------------------------------------
+
+
+def by_weight(known: Known) -> list[str]:
+    """The needs that came up in some session, the most frequent first."""
+    return sorted(known.needs.keys() & known.counts.keys(), key=lambda need: (-known.sessions(need), need))
+
+
+def need_view(need: str, known: Known, *, state: str, quoted: bool = True) -> NeedView:
+    seen = known.counts[need]
+    return NeedView(
+        text=known.needs[need],
+        sessions=seen.sessions,
+        tasks=seen.tasks,
+        machines=seen.machines,
+        days=seen.days,
+        state=state,
+        quotes=quotes(need, known) if quoted else (),
+    )
+
+
+def standing(need: str, known: Known, *, rare: bool) -> str:
+    """What a need waits for, as far as sessions tell; empty when it waits for nothing."""
+    if need in known.bank.replaced:
+        later = known.needs.get(known.bank.replaced[need])  # None for a personal one
+        return f"replaced by `{later}`" if later else "replaced by a later wish"
+    if rare:
+        return "waits for a second session" if known.sessions(need) == 1 else "waits for more sessions"
+    return "" if known.counts[need].tasks else "waits for an answer that was corrected"
+
+
+def _state(need: str, learned: Learned, proposed: Collection[str | None]) -> str:
+    """What became of a need tonight."""
+    rare = any(item.need == need for item in learned.waiting)
+    held = next((why for edit, why in learned.suppressed if edit.need == need), None)
+    if need in proposed:
+        return "proposed"
+    return (
+        standing(need, learned.known, rare=rare)
+        or _judged(need, learned.candidates)
+        or (f"held back: {held}" if held else "")
+        or _untried(need, learned)
+    )
+
+
+def _judged(need: str, candidates: Iterable[Candidate]) -> str:
+    verdicts = {item.verdict for item in candidates if any(edit.need == need for edit in item.edits)}
+    return next((_STATES[verdict] for verdict in RUN_VERDICTS if verdict in verdicts), "")
+
+
+def _untried(need: str, learned: Learned) -> str:
+    if any(item.need.id == need for item in learned.reflections):
+        return "no fitting rule was written"
+    scores = [item.score for item in learned.rollouts if need in item.task.needs and item.score is not None]
+    return "kept to already" if scores and all(score.hard == 1 for score in scores) else "not tried tonight"
+
+
+def quotes(need: str, known: Known) -> tuple[QuoteView, ...]:
+    """The turns a need was found in, the newest last."""
+    asks = {task.id: task.ask for task in known.tasks}
+    heard = sorted((item for item in known.bank.sightings if item.need == need), key=_when)
+    return tuple(_quote(item, asks.get(item.task or "")) for item in heard[-MOST_QUOTES:])
+
+
+def hint_views(known: Known, *, sessions: Collection[str] | None = None) -> tuple[QuoteView, ...]:
+    """The turns that count as soon as the like is said again, the newest last; only those of `sessions`, if given.
+
+    Remarks that ask for nothing by themselves wait in the bank, too, and would only be noise here.
+    """
+    asking = (hint for hint in known.bank.hints if hint.meant or hint.asks)
+    own = (hint for hint in asking if sessions is None or hint.sighting.session in sessions)
+    hints = sorted(own, key=lambda hint: _when(hint.sighting))
+    told = dict.fromkeys(_quote(hint.sighting, hint.task.ask) for hint in hints)
+    return tuple(told)[-MOST_QUOTES:]
+
+
+def _when(sighting: Sighting) -> tuple[str, str]:
+    return "" if sighting.time is None else sighting.time.isoformat(), sighting.turn
+
+
+def _quote(sighting: Sighting, ask: str | None) -> QuoteView:
+    day = None if sighting.time is None else f"{sighting.time:%Y-%m-%d}"
+    return QuoteView(text=sighting.quote, session=short_id(sighting.session), day=day, ask=ask)
+
+
+def short_id(name: str) -> str:
+    """Its end: what tells ids apart that begin with a time."""
+    return name if len(name) <= SHORT_ID else f"…{name[-SHORT_ID + 1 :]}"
 
 
 def documents(learned: Learned) -> tuple[DocumentView, ...]:

@@ -27,6 +27,7 @@ from skillopt_git.transcripts import Home
 from skillopt_git.window import Window
 
 KEY_BYTES = 32
+MACHINE_DIGITS = 8
 
 T = TypeVar("T")
 
@@ -93,6 +94,15 @@ class Private:
         if not path.is_file():
             write(path, secrets.token_bytes(KEY_BYTES), replace=False)
         return path.read_bytes()
+
+    def machine(self) -> str:
+        """What the ledger calls this clone: drawn once at random, so that nothing about the machine is in it."""
+        path = self.folder / "machine"
+        if path.is_file() and not re.fullmatch(rb"[0-9a-f]{%d}" % MACHINE_DIGITS, path.read_bytes()):
+            self._aside(path)
+        if not path.is_file():
+            write(path, secrets.token_hex(MACHINE_DIGITS // 2).encode(), replace=False)
+        return path.read_text(encoding="ascii")
 
     def bank(self) -> Bank:
         return self._load(Bank, "bank.json") or Bank()

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
-from skillopt_git.model import Edit, Event, Split, canonical_json
+from skillopt_git.model import Edit, Event, Split, canonical_json, need_id
 from skillopt_git.similarity import similarity
 from skillopt_git.soundness import proposed_edit
 
@@ -22,14 +22,31 @@ ADOPTIONS = frozenset({"adopted", "adopted-modified"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """What one run on one machine told of a family: the tasks that came in, and their needs.
+
+    `machine` is empty where an older version told it.
+    """
+
+    machine: str
+    run: str
+    needs: tuple[str, ...]
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """One ask and its near-copies, as the ledger knows it. `split` is None when two clones disagreed: it sits out."""
+    """One ask and its near-copies, as the ledger knows it. `split` is None when two clones disagreed: it sits out.
+
+    `needs` and `tasks` are those of all tellings.
+    """
 
     id: str
     needs: tuple[str, ...]
     split: Split | None
     tasks: tuple[str, ...]
     simhash: int
+    told: tuple[Telling, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +140,7 @@ class History:
     refusals: tuple[Refusal, ...] = ()
     ended_trials: Mapping[str, int] = field(default_factory=dict)  # by the trial's subject
     runs: tuple[Event, ...] = ()
+    worded: Mapping[str, str] = field(default_factory=dict)  # needs that were ever answered, in a rule's words
     awaited: tuple[Proposed, ...] = ()  # adopted, and not yet at the base
     unlearned: Mapping[tuple[str, str], Event] = field(default_factory=dict)  # by (branch, edit)
 
@@ -170,6 +188,7 @@ def recall(events: Iterable[Event], *, simulated: bool) -> History:
         refusals=tuple(_refusals(own)),
         ended_trials=Counter(str(event.data["subject"]) for event in own if event.type == "gate"),
         runs=tuple(sorted((event for event in own if event.type == "run"), key=lambda event: event.run or "")),
+        worded=_worded(every),
         unlearned=_unlearned(every),
     )
 
@@ -201,22 +220,46 @@ def _unlearned(events: tuple[Event, ...]) -> dict[tuple[str, str], Event]:
 
 
 def _families(events: Iterable[Event]) -> dict[str, Family]:
-    """The smallest event id wins; a family whose split that changed sits out for good."""
-    families: dict[str, Family] = {}
-    for event in (item for item in events if item.type == "family"):
-        data = event.data
-        name = str(data["family"])
-        if name not in families:
-            families[name] = Family(
-                id=name,
-                needs=tuple(str(need) for need in data["needs"]),
-                split=data["split"],
-                tasks=tuple(str(task) for task in data["tasks"]),
-                simhash=int(str(data["simhash"]), 16),
-            )
-        elif families[name].split != data["split"]:
-            families[name] = replace(families[name], split=None)
-    return families
+    """A family is told when it is founded and when tasks join it. The smallest event id wins; a family whose split
+    that changed sits out for good."""
+    told: dict[str, list[Event]] = {}
+    for event in events:
+        if event.type == "family":
+            told.setdefault(str(event.data["family"]), []).append(event)
+    return {name: _family(name, each) for name, each in told.items()}
+
+
+def _family(name: str, events: list[Event]) -> Family:
+    tellings = tuple(map(_telling, events))
+    first = events[0].data
+    return Family(
+        id=name,
+        needs=tuple(sorted({need for telling in tellings for need in telling.needs})),
+        split=first["split"] if len({event.data["split"] for event in events}) == 1 else None,
+        tasks=tuple(sorted({task for telling in tellings for task in telling.tasks})),
+        simhash=int(str(first["simhash"]), 16),
+        told=tellings,
+    )
+
+
+def _telling(event: Event) -> Telling:
+    return Telling(
+        machine=event.data.get("machine") or "",
+        run=event.run or "",
+        needs=tuple(map(str, event.data["needs"])),
+        tasks=tuple(map(str, event.data["tasks"])),
+    )
+
+
+def _worded(events: Iterable[Event]) -> dict[str, str]:
+    """What a need was called when a rule for it was proposed: the words that founded it before any others."""
+    texts: dict[str, str] = {}
+    for event in events:
+        if event.type == "proposed" and event.data["op"] != "delete" and event.data["need"] and event.text:
+            need = str(event.data["need"])
+            if need not in texts or (need_id(event.text) == need != need_id(texts[need])):
+                texts[need] = event.text
+    return texts
 
 
 def _proposals(events: tuple[Event, ...]) -> Iterator[Proposal]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -10,15 +10,17 @@ from typing import Any
 from skillopt_git import __version__
 from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
-from skillopt_git.mine import sessions_of
 from skillopt_git.model import (
     RECORD_VERSION,
     Candidate,
+    Edit,
     Event,
     EventType,
     Evidence,
     Json,
+    Sighting,
     event_id,
+    fold_unmarked,
 )
 from skillopt_git.recall import Family
 from skillopt_git.similarity import simhash
@@ -73,7 +75,7 @@ def events_of(learned: Learned, stamp: Stamp, placement: Placement | None, night
     """All a night says to the ledger. No placement: nothing is proposed, or what was accepted has to wait."""
     return (
         _run_event(learned, stamp, placement, night),
-        *(_family_event(family, stamp) for family in learned.known.families),
+        *(_family_event(family, learned.known.machine, stamp) for family in learned.known.families),
         *(item for candidate in learned.candidates for item in _trial_events(candidate, learned, stamp)),
         *(_proposed_events(learned, stamp, placement, night) if placement else ()),
     )
@@ -97,14 +99,16 @@ def _run_event(learned: Learned, stamp: Stamp, placement: Placement | None, nigh
     return event("run", stamp.run, stamp, data=data)
 
 
-def _family_event(family: Family, stamp: Stamp) -> Event:
-    data = {
+def _family_event(family: Family, machine: str, stamp: Stamp) -> Event:
+    data: dict[str, Any] = {
         "family": family.id,
         "needs": list(family.needs),
         "split": family.split,
         "tasks": list(family.tasks),
         "simhash": f"{family.simhash:016x}",
     }
+    if machine:
+        data["machine"] = machine
     return event("family", family.id, stamp, data=data)
 
 
@@ -149,7 +153,7 @@ def _proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night
             "op": edit.op,
             "anchor": edit.anchor,
             "need": edit.need,
-            "need_sessions": len(sessions_of(edit.need or "", learned.known.tasks)),
+            "need_sessions": learned.known.sessions(edit.need),
             "verdict": candidate.verdict,
             "why": candidate.why,
             "evidence": evidence_name(candidate.evidence) if candidate.evidence else None,
@@ -172,6 +176,13 @@ def _proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night
             rule=edit.rule,
             target=edit.target,
             text=edit.sentence,
-            reason=edit.reason,
+            reason=_unquoted(edit, learned.known.bank.sightings),
             data=data,
         )
+
+
+def _unquoted(edit: Edit, sightings: Iterable[Sighting]) -> str:
+    """Why the edit was proposed, unless that repeats what somebody typed and is more than the rule: it is published."""
+    reason, rule = fold_unmarked(edit.reason), fold_unmarked(edit.sentence)
+    quotes = (fold_unmarked(item.quote).strip(" .,;:!?") for item in sightings)
+    return "" if any(quote in reason and quote not in rule for quote in quotes if quote) else edit.reason

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
-from rapidfuzz import fuzz
+from rapidfuzz import fuzz, process
 
 from skillopt_git.model import fold_unmarked
 
@@ -17,6 +18,15 @@ _GRAM = 3
 def similarity(a: str, b: str) -> float:
     """0 for nothing in common to 1 for the same letters in the same order."""
     return fuzz.ratio(_folded(a), _folded(b)) / 100
+
+
+def alike(folded: str, others: Sequence[str], least: float) -> Iterator[tuple[str, float]]:
+    """Those of `others` whose similarity to `folded` is at least `least`, and that; all are folded already.
+
+    Many at once: most are told apart long before they are compared to the end.
+    """
+    found = process.extract(folded, others, scorer=fuzz.ratio, score_cutoff=least * 100, limit=None)
+    return ((text, ratio / 100) for text, ratio, _ in found)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -14,6 +14,8 @@ from skillopt_git.model import DocumentKind, Edit, EditOp, Event, EventType, Met
 from skillopt_git.schema import problems
 
 BRANCH = re.compile(r"sleep/\d{4}-\d\d-\d\d(-[1-9]\d{0,3})?")
+_MACHINE = re.compile(r"[0-9a-f]{8}")
+_SIMHASH = re.compile(r"[0-9a-f]{1,16}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _OPEN = {"extra": "ignore"}
 
@@ -55,6 +57,7 @@ class FamilyData:
     split: Split
     tasks: tuple[str, ...]
     simhash: str
+    machine: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +122,15 @@ def sound(event: Event) -> bool:
     if event.type != "run" and branch is not None and not BRANCH.fullmatch(str(branch)):
         return False
     if event.type == "family":
-        return re.fullmatch(r"[0-9a-f]{1,16}", event.data["simhash"]) is not None
+        return _names_its_own(event)
     return _its_own_edit(event) if event.type == "proposed" else True
+
+
+def _names_its_own(event: Event) -> bool:
+    """Whether a family's fingerprint and machine are of the form this tool gives them; older ones name no machine."""
+    machine = event.data.get("machine")
+    named = machine is None or _MACHINE.fullmatch(machine) is not None
+    return named and _SIMHASH.fullmatch(event.data["simhash"]) is not None
 
 
 def _its_own_edit(event: Event) -> bool:

@@ -11,7 +11,7 @@ from math import isfinite
 
 from skillopt_git.model import RUN_VERDICTS, EditOp, Metric, Reason, Split, Verdict
 
-_TOLD = ("baseline", "candidate", "tasks")  # of the gate's numbers: those an edit's own figures say
+_TOLD = ("baseline", "candidate", "tasks", "golden")  # of the gate's numbers: those an edit's own figures say
 
 
 def _change(base: float | None, cand: float | None) -> float | None:
@@ -22,7 +22,7 @@ def _change(base: float | None, cand: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
-    """One held-out task, without and with the edit. `ask` is None where no transcript text may be shown."""
+    """One task, without and with the edit. `ask` is None where no transcript text may be shown."""
 
     task: str
     family: str | None = None
@@ -35,6 +35,16 @@ class TaskRow:
         return _change(self.base, self.cand)
 
 
+@dataclass(frozen=True, slots=True)
+class QuoteView:
+    """What somebody typed, where and when, and the ask it was about. Shown to its owner only."""
+
+    text: str
+    session: str
+    day: str | None = None
+    ask: str | None = None
+
+
 def _worst_first(row: TaskRow) -> tuple[bool, float, str]:
     return row.change is None, row.change or 0.0, row.task
 
@@ -44,7 +54,7 @@ class EditView:
     """One edit and what the gate found in its deciding night (a label).
 
     `anchor` is the rule that is replaced or deleted, `why` the gate's words, `baseline` and `candidate` the means
-    over `rows`.
+    over `rows`, the held-out tasks. `golden` are those measured beside them, which may only veto.
     """
 
     id: str
@@ -62,10 +72,12 @@ class EditView:
     need: str | None = None
     need_sessions: int = 0
     rows: tuple[TaskRow, ...] = ()
+    golden: tuple[TaskRow, ...] = ()
     baseline: float | None = None
     candidate: float | None = None
     gate_numbers: Mapping[str, float | int | str | None] = field(default_factory=dict)
     simulated: bool = False
+    quotes: tuple[QuoteView, ...] = ()  # none where it is published
 
     @property
     def sentence(self) -> str:
@@ -142,11 +154,22 @@ class ProposalView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeedView:
-    """A wish that came up, as a rule, and how often."""
+    """A wish that came up, as a rule: how often, on which days (the first and the last), and what became of it.
+
+    `quotes` are left out where the rule's own section has them.
+    """
 
     text: str
     sessions: int
     tasks: int
+    machines: int = 1
+    days: tuple[str, ...] = ()
+    state: str = ""
+    quotes: tuple[QuoteView, ...] = ()
+
+    @property
+    def times(self) -> str:
+        return " to ".join(self.days)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +213,7 @@ class RunView:
     tasks: int
     split: Mapping[Split, int] = field(default_factory=dict)
     needs: tuple[NeedView, ...] = ()
+    hints: tuple[QuoteView, ...] = ()  # asked for once more, and in too few words to be a wish by themselves
     metric: Metric
     rule: str
     baseline: float | None = None

@@ -3,17 +3,18 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_git.bank import Admitted, Bank, admit, merge, next_split
+from skillopt_git.bank import Admitted, Bank, admit, merge, next_split, shareable
 from skillopt_git.config import Mine
 from skillopt_git.mine import Mined
-from skillopt_git.model import Check, Examples, Split, Task, family_id
-from skillopt_git.recall import Family
+from skillopt_git.model import Check, Event, Examples, Hint, Sighting, Split, Task, event_id, family_id
+from skillopt_git.recall import Family, recall
 from skillopt_git.similarity import hamming, simhash, similarity
 
 MINE = Mine()
@@ -38,13 +39,42 @@ def tasks_of(need: str, count: int = len(ASKS)) -> list[Task]:
     return [task(f"t1-{number}", ask, need) for number, ask in enumerate(ASKS[:count])]
 
 
+def sighting(need: str, **fields: Any) -> Sighting:
+    given = {"rule": "Be brief", "quote": "be brief", "turn": "x", "session": "s1", "source": "claude"}
+    return Sighting(need=need, **given | fields)
+
+
 def admitted(*tasks: Task, families: Mapping[str, Family] | None = None, mine: Mine = MINE) -> Admitted:
     return admit(Bank(tasks=tasks), families=families or {}, mine=mine)
 
 
+def told(found: Admitted, run: str, machine: str = "") -> list[Event]:
+    """What a night says of its families to the ledger."""
+    return [
+        Event(
+            v=1,
+            id=event_id("family", item.id, run),
+            ts="2026-11-29T03:00:00Z",
+            type="family",
+            run=run,
+            data={
+                "family": item.id,
+                "needs": list(item.needs),
+                "split": item.split,
+                "tasks": list(item.tasks),
+                "simhash": f"{item.simhash:016x}",
+                "machine": machine,
+            },
+        )
+        for item in found.families
+    ]
+
+
 def known(*found: Admitted) -> dict[str, Family]:
-    """The ledger after these nights."""
-    return {family.id: family for night in found for family in night.families}
+    """The families of the ledger after these nights."""
+    return dict(
+        recall([e for at, night in enumerate(found) for e in told(night, f"run-{at}")], simulated=False).families
+    )
 
 
 def splits(found: Admitted) -> dict[str, Split | None]:
@@ -129,7 +159,8 @@ def test_more_tasks_never_change_an_earlier_split(
 
     placed = {item.id: (item.family, item.split) for item in after.bank.tasks}
     assert {item.id: (item.family, item.split) for item in before.bank.tasks}.items() <= placed.items()
-    assert not known(before).keys() & known(after).keys()
+    again = {item.id: item for item in after.families if item.id in known(before)}
+    assert all(item.split == known(before)[name].split for name, item in again.items())
 
 
 @given(BATCHES, st.randoms(use_true_random=False))
@@ -173,13 +204,25 @@ def test_near_copies_are_one_family() -> None:
 
 
 def test_a_near_copy_joins_on_a_later_night() -> None:
-    """It takes over family and split, and founds nothing."""
+    """It takes over family and split, and founds nothing; the ledger is told once that it came, and what it needs."""
     first = admitted(task("t1-0", LONG))
 
-    later = admitted(*first.bank.tasks, task("t1-1", LONG + "!"), families=known(first))
+    later = admitted(*first.bank.tasks, task("t1-1", LONG + "!", "n1-b"), families=known(first))
 
-    assert later.families == ()
+    (joined,) = later.families
+    assert joined == replace(first.families[0], tasks=("t1-1",), needs=("n1-b",))
     assert later.bank.tasks[1].family == first.bank.tasks[0].family
+    assert admitted(*later.bank.tasks, families=known(first, later)).families == ()
+
+
+def test_a_family_that_a_task_with_another_need_joined_counts_for_both() -> None:
+    """The next family of the other need is not its first: what is held out would be short of what is trained on."""
+    first = admitted(task("t1-0", LONG, "n1-a"))
+    both = [*first.bank.tasks, task("t1-1", LONG + "!", "n1-b"), task("t1-2", ASKS[0], "n1-b")]
+
+    later = admitted(*both, families=known(first))
+
+    assert splits(later) == {"t1-0": "train", "t1-1": "train", "t1-2": "val"}
 
 
 def test_where_only_the_ledger_knows_the_family_its_fingerprint_is_joined() -> None:
@@ -188,9 +231,11 @@ def test_where_only_the_ledger_knows_the_family_its_fingerprint_is_joined() -> N
     assert 0 < hamming(simhash(LONG), simhash(copy)) <= 3
 
     near = admitted(task("t1-1", copy), families={"f1-x": family("f1-x", LONG, "val")})
+    (joined,) = near.families
     far = admitted(task("t1-1", copy), families={"f1-x": family("f1-x", ASKS[0], "val")})
 
-    assert (near.bank.tasks[0].family, near.bank.tasks[0].split, near.families) == ("f1-x", "val", ())
+    assert (near.bank.tasks[0].family, near.bank.tasks[0].split) == ("f1-x", "val")
+    assert (joined.id, joined.tasks) == ("f1-x", ("t1-1",))
     assert (far.bank.tasks[0].family, far.bank.tasks[0].split) == (family_id(copy), "train")
 
 
@@ -259,6 +304,36 @@ def test_a_family_that_two_clones_split_differently_sits_out() -> None:
     assert found.families == ()
 
 
+def test_a_fingerprint_of_a_family_of_another_split_leaves_an_ask_out() -> None:
+    """Also where the text of another family is near: what the ledger's family was asked may be held out."""
+    families = {"f1-t": family("f1-t", ASKS[0], "train", "t1-0"), "f1-v": family("f1-v", LONG, "val")}
+    near = LONG.replace("header", "footer")
+    newcomer = next(
+        text for text in (LONG + "." * n for n in range(1, 9)) if hamming(simhash(text), simhash(LONG)) <= 3
+    )
+
+    found = admitted(task("t1-0", near, family="f1-t", split="train"), task("t1-1", newcomer), families=families)
+
+    assert similarity(near, newcomer) >= 0.90
+    assert splits(found) == {"t1-0": "train", "t1-1": None}
+
+
+def test_a_task_is_where_this_machine_told_it_to_be() -> None:
+    """Whatever family another machine put it in, and whatever family was founded elsewhere over its ask."""
+    here, there = admitted(task("t1-0", LONG), task("t1-1", LONG + "!")), admitted(task("t1-1", LONG + "!"))
+    (mine,), (theirs,) = here.families, there.families
+    assert mine.id != theirs.id
+    events = [*told(here, "run-1", "0000000a"), *told(there, "run-2", "0000000b")]
+    families = recall(events, simulated=False).families
+
+    def rebuilt(machine: str) -> str | None:
+        tasks = (task("t1-0", LONG), task("t1-1", LONG + "!"))
+        return admit(Bank(tasks=tasks), families=families, mine=MINE, machine=machine).bank.tasks[1].family
+
+    assert rebuilt("0000000a") == mine.id
+    assert rebuilt("0000000b") == theirs.id
+
+
 def test_a_split_that_came_with_a_task_is_kept() -> None:
     """Reviewed files may say what is held out; a task that says other than its family sits out."""
     given = admitted(task("t1-0", LONG, split="test"), task("t1-1", ASKS[0], split="val"))
@@ -266,6 +341,108 @@ def test_a_split_that_came_with_a_task_is_kept() -> None:
 
     assert splits(given) == {"t1-0": "test", "t1-1": "val"}
     assert splits(torn) == {"t1-0": None}
+
+
+# --- nights and machines -----------------------------------------------------------------------------------------
+
+WORDS = "please add the small date library to the web package and use it in the header of every single page now".split()
+# Each is near the one before and the one after it, and not those further away.
+CHAIN = tuple(" ".join(word.upper()[::-1] if at < step else word for at, word in enumerate(WORDS)) for step in range(9))
+ASKED = st.lists(
+    st.tuples(st.sampled_from((*CHAIN, *ASKS)), st.sampled_from(["", "!", " ok"]), st.sampled_from(["n1-a", "n1-b"])),
+    min_size=1,
+    max_size=14,
+)
+
+
+def pool(drawn: list[tuple[str, str, str]]) -> list[Task]:
+    return [task(f"t1-{at}", ask + end, need) for at, (ask, end, need) in enumerate(drawn)]
+
+
+def placed(bank: Bank) -> dict[str, tuple[str | None, Split | None]]:
+    return {item.id: (item.family, item.split) for item in bank.tasks}
+
+
+class Machine:
+    """One clone: its bank, its ledger, and nights in which it meets tasks."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.bank, self.nights = name, Bank(), 0
+        self.ledger: list[Event] = []
+
+    def night(self, *tasks: Task) -> None:
+        met = {item.id: item for item in (*tasks, *self.bank.tasks)}
+        families = recall(self.ledger, simulated=False).families
+        found = admit(replace(self.bank, tasks=tuple(met.values())), families=families, mine=MINE, machine=self.name)
+        self.nights += 1
+        self.ledger += told(found, f"{self.name}-{self.nights}", self.name)
+        self.bank = found.bank
+
+
+def test_the_chain_is_one() -> None:
+    """Neighbours are near, and the ends are not."""
+    assert all(similarity(one, other) >= 0.90 for one, other in pairwise(CHAIN))
+    assert similarity(CHAIN[0], CHAIN[-1]) < 0.90
+
+
+@given(st.lists(ASKED, min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_a_bank_deleted_after_many_nights_comes_back_as_it_was(
+    nights: list[list[tuple[str, str, str]]], chance: random.Random
+) -> None:
+    """Every task that had a family has it again, with its split, also where near-copies came one by one."""
+    machine = Machine("0000000a")
+    tasks = pool([item for drawn in nights for item in drawn])
+    for drawn in nights:
+        start = len(machine.bank.tasks)
+        machine.night(*tasks[start : start + len(drawn)])
+    before = placed(machine.bank)
+    machine.night()
+    assert placed(machine.bank) == before
+
+    machine.bank = Bank()
+    chance.shuffle(tasks)
+    machine.night(*tasks)
+
+    assert placed(machine.bank) == before
+
+
+@given(ASKED, st.lists(st.tuples(st.sampled_from("ABx"), st.sets(st.integers(0, 13), max_size=5)), max_size=8))
+def test_two_machines_agree_on_every_family_they_share(
+    drawn: list[tuple[str, str, str]], steps: list[tuple[str, set[int]]]
+) -> None:
+    """Whatever sessions each has, in whatever order, and whenever they hear of each other: one split, or none on both.
+
+    And what both ledgers together say does not depend on who takes in whose.
+    """
+    tasks = pool(drawn)
+    one, other = Machine("0000000a"), Machine("0000000b")
+    for who, chosen in steps:
+        if who == "x":
+            one.ledger, other.ledger = [*one.ledger, *other.ledger], [*other.ledger, *one.ledger]
+        else:
+            (one if who == "A" else other).night(*(tasks[at] for at in chosen if at < len(tasks)))
+    together = [*one.ledger, *other.ledger], [*other.ledger, *one.ledger]
+    assert recall(together[0], simulated=False).families == recall(together[1], simulated=False).families
+    one.ledger, other.ledger = together
+    one.night()
+    other.night()
+
+    def by_family(machine: Machine) -> dict[str | None, set[Split | None]]:
+        found: dict[str | None, set[Split | None]] = {}
+        for item in machine.bank.tasks:
+            found.setdefault(item.family, set()).add(item.split)
+        return found
+
+    ours, theirs = by_family(one), by_family(other)
+    assert all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys())
+    assert all(len(found) == 1 for found in (*ours.values(), *theirs.values()))
+    for machine in (one, other):
+        before = placed(machine.bank)
+        machine.bank = Bank()
+        machine.night(*(task for task in tasks if task.id in before))
+        assert {name: place for name, place in placed(machine.bank).items() if before[name][0]} == {
+            name: place for name, place in before.items() if place[0]
+        }
 
 
 # --- wording -----------------------------------------------------------------------------------------------------
@@ -277,21 +454,36 @@ def worded(text: str, wordings: dict[str, str]) -> str:
         task("t1-val", ASKS[1], "n1-a", family="f1-1", split="val"),
     )
     families = {"f1-0": family("f1-0", ASKS[0], "train"), "f1-1": family("f1-1", ASKS[1], "val")}
-    bank = Bank(tasks=tasks, needs={"n1-a": text}, wordings={"n1-a": wordings})
+    sightings = tuple(sighting("n1-a", rule=rule, task=name) for name, rule in wordings.items())
+    bank = Bank(tasks=tasks, needs={"n1-a": text}, sightings=sightings)
     return admit(bank, families=families, mine=MINE).bank.needs["n1-a"]
 
 
 @pytest.mark.parametrize(
     ("text", "wordings", "expected"),
     [
-        ("said in val", {"t1-train": "said in train", "t1-val": "said in val"}, "said in train"),
-        ("said in train", {"t1-train": "said in train", "t1-val": "said in val"}, "said in train"),
-        ("said in val", {"t1-val": "said in val"}, "said in val"),
-        ("by a reviewer", {"t1-train": "said in train", "t1-val": "said in val"}, "by a reviewer"),
+        (
+            "Use the words of val",
+            {"t1-train": "Use the words of train", "t1-val": "Use the words of val"},
+            "Use the words of train",
+        ),
+        (
+            "Use the words of train",
+            {"t1-train": "Use the words of train", "t1-val": "Use the words of val"},
+            "Use the words of train",
+        ),
+        ("Use the words of val", {"t1-val": "Use the words of val"}, "Use the words of val"),
+        ("By a reviewer", {"t1-train": "Use the words of train", "t1-val": "Use the words of val"}, "By a reviewer"),
+        # a mere remark is no rule
+        (
+            "Export it by name",
+            {"t1-train": "Default exports again", "t1-val": "Export it by name"},
+            "Export it by name",
+        ),
     ],
 )
 def test_a_need_is_worded_by_its_training_tasks(text: str, wordings: dict[str, str], expected: str) -> None:
-    """What is held out must not word the rule it is to judge; what a person wrote stays."""
+    """What is held out must not word the rule it is to judge; what a person wrote, and what alone is a rule, stays."""
     assert worded(text, wordings) == expected
 
 
@@ -302,32 +494,81 @@ RUFF = Check(op="contains", arg="ruff", role="outcome")
 
 
 def mined(*tasks: Task, **fields: Any) -> Mined:
-    return Mined(tasks=tasks, **{"needs": {}, "wordings": {}, "turns": {}, **fields})
+    return Mined(tasks=tasks, **{"needs": {}, "replaced": {}, **fields})
 
 
 def test_new_tasks_come_to_the_known_ones() -> None:
-    """What was known of needs, words and turns stands; what is new is added."""
-    bank = Bank(
-        tasks=(task("t1-0", ASKS[0], "n1-a"),),
-        needs={"n1-a": "A"},
-        wordings={"n1-a": {"t1-0": "A"}},
-        turns={"x": "t1-0"},
-    )
+    """What was known of tasks and turns stands, what is new is added, and a need takes better words."""
+    bank = Bank(tasks=(task("t1-0", ASKS[0], "n1-a"),), needs={"n1-a": "A"}, dropped=("t1-9",))
+    heard = (sighting("n1-a", task="t1-0"), sighting("n1-b", task="t1-1"))
+    hint = Hint(sighting=sighting(""), task=task("t1-2", ASKS[2]))
 
     merged = merge(
         bank,
         mined(
             task("t1-1", ASKS[1], "n1-a", "n1-b"),
             needs={"n1-a": "other", "n1-b": "B"},
-            wordings={"n1-a": {"t1-0": "late", "t1-1": "a"}, "n1-b": {"t1-1": "B"}},
-            turns={"x": "t1-9", "y": "t1-1"},
+            sightings=heard,
+            hints=(hint,),
+            replaced={"n1-a": "n1-b"},
         ),
     )
 
     assert [item.id for item in merged.tasks] == ["t1-0", "t1-1"]
-    assert merged.needs == {"n1-a": "A", "n1-b": "B"}
-    assert merged.wordings == {"n1-a": {"t1-0": "A", "t1-1": "a"}, "n1-b": {"t1-1": "B"}}
-    assert merged.turns == {"x": "t1-0", "y": "t1-1"}
+    assert merged.needs == {"n1-a": "other", "n1-b": "B"}
+    assert (merged.sightings, merged.hints, merged.replaced) == (heard, (hint,), {"n1-a": "n1-b"})
+    assert merged.dropped == ("t1-9",)
+
+
+def test_the_words_of_a_rule_that_a_person_reviewed_stand() -> None:
+    """Whatever better ones are heard later; a need of the task that has no words yet may find some."""
+    bank = Bank(tasks=(task("t1-0", ASKS[0], "n1-a", "n1-b", origin="reviewed"),), needs={"n1-a": "A"})
+    assert merge(bank, mined(needs={"n1-a": "other", "n1-b": "B"})).needs == {"n1-a": "A", "n1-b": "B"}
+
+
+def test_what_a_person_put_out_does_not_come_back() -> None:
+    """However often its session is read again."""
+    bank = Bank(dropped=("t1-0",))
+
+    assert merge(bank, mined(task("t1-0", ASKS[0]), task("t1-1", ASKS[1]))).tasks == (task("t1-1", ASKS[1]),)
+
+
+def test_what_a_person_decided_about_a_task_stays_when_it_is_told_anew() -> None:
+    """Golden stays golden, and personal personal."""
+    bank = Bank(tasks=(task("t1-0", ASKS[0], golden=True, personal=True),))
+
+    (told_anew,) = merge(bank, mined(task("t1-0", ASKS[0], "n1-a"))).tasks
+
+    assert (told_anew.golden, told_anew.personal, told_anew.needs) == (True, True, ("n1-a",))
+
+
+# --- personal ----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_personal_is_not_shared() -> None:
+    """Neither such a task nor its wish, nor another task that shows the wish: its checks and rubric would tell it."""
+    own = task("t1-0", ASKS[0], "n1-p", personal=True)
+    like, mixed, free, none = (
+        task("t1-1", ASKS[1], "n1-p"),
+        task("t1-2", ASKS[2], "n1-a", "n1-p"),
+        task("t1-3", ASKS[3], "n1-a"),
+        task("t1-4", ASKS[4]),
+    )
+    bank = Bank(
+        tasks=(own, like, mixed, free, none),
+        needs={"n1-p": "Call me Al", "n1-a": "Use pnpm"},
+        sightings=(sighting("n1-p"), sighting("n1-a")),
+    )
+
+    shared = shareable(bank)
+
+    assert shared.tasks == (free, none)
+    assert shared.needs == {"n1-a": "Use pnpm"}
+    assert shared.sightings == (sighting("n1-a"),)
+    assert shareable(shared) == shared
+
+
+# --- reading again -----------------------------------------------------------------------------------------------
 
 
 def test_a_session_read_again_tells_its_tasks_anew() -> None:
@@ -388,12 +629,13 @@ def test_a_bank_can_be_redacted_anew() -> None:
     bank = Bank(
         tasks=(told, task("t1-2", "Run the tests")),
         needs={"n1-1": "Write to Globex"},
-        wordings={"n1-1": {"t1-1": "Write to Globex"}},
-        turns={"a": "t1-1"},
+        sightings=(sighting("n1-1", rule="Write to Globex", quote="No, to Globex"),),
+        hints=(Hint(sighting=sighting("", quote="Globex?"), task=task("t1-3", "Write to Globex")),),
     )
     clean = bank.cleaned(lambda text: text.replace("Globex", "X"))
 
     assert "Globex" not in repr(clean)
-    assert (clean.tasks[1], clean.turns) == (bank.tasks[1], bank.turns)
+    assert clean.tasks[1] == bank.tasks[1]
+    assert [(item.rule, item.quote) for item in clean.sightings] == [("Write to X", "No, to X")]
     assert (clean.tasks[0].id, clean.tasks[0].family, clean.tasks[0].needs) == ("t1-1", "f1-1", ("n1-1",))
     assert clean.tasks[0].checks == (Check(op="contains", arg="X"), Check(op="max_chars", arg=9))

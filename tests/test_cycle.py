@@ -12,10 +12,11 @@ from skillopt_git.backends.scripted import Scripted
 from skillopt_git.bank import Bank
 from skillopt_git.config import Config, Mine
 from skillopt_git.cycle import Inputs, Reading, gather
-from skillopt_git.learned import Known, Teachable
-from skillopt_git.model import Check, Reason, Session, Skipped, TasksFile, Turn
+from skillopt_git.learned import Known, Learned, Teachable
+from skillopt_git.model import Check, Event, Reason, Session, Skipped, TasksFile, Turn, need_id
 from skillopt_git.ports import Harvested, LearningEvent, Mined, Scanned
-from skillopt_git.recall import History
+from skillopt_git.recall import History, recall
+from skillopt_git.record import Stamp, events_of
 from skillopt_git.window import Window
 from tests.found import EVERYWHERE, Fixed, Hiding, Memory
 from tests.learning import (
@@ -29,6 +30,7 @@ from tests.learning import (
     acts,
     document,
     found,
+    models,
     night,
     task,
     usual,
@@ -73,18 +75,22 @@ def known(
     bank: Bank = Bank(),  # noqa: B008 - frozen
     files: tuple[TasksFile, ...] = (),
     heard: list[LearningEvent] | None = None,
+    history: History = History(),  # noqa: B008 - frozen
+    machine: str = "",
 ) -> Known:
     inputs = Inputs(
         reading=reading(*pieces) if pieces else None,
         bank=bank,
         files=files,
         teachable=Teachable(skill=None, memory=None, general_to_memory=True),
-        history=History(),
+        history=history,
         night=RUN,
+        machine=machine,
     )
     return gather(inputs, config=Config(), now=NOW, notify=([] if heard is None else heard).append)
 
 
+MODELS = models(Scripted(script=acts()), ())
 CORRECTED = tuple(session(number, "No, use pnpm, not npm") for number in range(4))
 
 
@@ -155,6 +161,141 @@ def test_what_people_reviewed_words_the_need() -> None:
     assert both.needs == {need: "Use pnpm for every package command"}
 
 
+# --- what stays here ---------------------------------------------------------------------------------------------
+
+
+def test_what_is_personal_stays_in_the_bank() -> None:
+    """Neither the task nor its need is known to the night; another task that shows the need stays here with it."""
+    first = known(*CORRECTED[:2], session(5, "No, use tabs, not spaces"))
+    tabs = need_id("Use tabs, not spaces")
+    own = tuple(replace(item, personal=tabs in item.needs) for item in first.bank.tasks)
+    backend = Scripted(script=acts())
+
+    learned = night(
+        bank=replace(first.bank, tasks=own),
+        reading=reading(session(6, "No, use tabs, not spaces")),
+        backend=backend,
+    )
+
+    assert set(learned.known.needs.values()) == {RULE}
+    assert {need for item in learned.known.tasks for need in item.needs} == {need_id(RULE)}
+    assert all(tabs not in item.needs for item in learned.known.families)
+    assert [need for item in learned.known.bank.tasks for need in item.needs].count(tabs) == 2
+    assert learned.known.bank.needs[tabs] == "Use tabs, not spaces"
+    assert "2 tasks are personal and stay here" in learned.notes
+    assert not any("tabs" in repr(request) for request in backend.asked)
+    one = night(bank=replace(first.bank, tasks=own))
+    assert "1 task is personal and stays here" in one.notes
+
+
+def test_a_task_that_a_person_put_out_is_not_known() -> None:
+    """Nor does what was said about it count; one that others share is passed over on this machine."""
+    first = known(*CORRECTED)
+    gone = first.bank.tasks[0]
+    bank = replace(first.bank, tasks=first.bank.tasks[1:], dropped=(gone.id, task(5).id))
+    file = TasksFile(v=1, reviewed=True, needs=NEEDS, tasks=(task(5), task(6, needs=(TICKET,))))
+
+    again = known(*CORRECTED, bank=bank, files=(file,))
+
+    assert {item.id for item in again.tasks} == {item.id for item in first.tasks[1:]} | {task(6).id}
+    assert again.counts[need_id(RULE)].sessions == 3
+    told = ledger(("r1", "0000000a", first))
+    assert known(*CORRECTED, bank=bank, history=told, machine="0000000a").counts[need_id(RULE)].sessions == 3
+
+
+# --- over nights and machines ------------------------------------------------------------------------------------
+
+
+def ledger(*nights: tuple[str, str, Known]) -> History:
+    """What the ledger says after these: of each its run, its machine, and what it knew."""
+    events: list[Event] = []
+    for run, machine, before in nights:
+        learned = Learned(reason="gate", known=replace(before, machine=machine), models=MODELS)
+        events += events_of(learned, Stamp(run=run, now=NOW, simulated=False), None, 1)
+    return recall(events, simulated=False)
+
+
+def test_another_machines_session_makes_a_need_recur() -> None:
+    """Once here, once there: twice. The session that both have read is one."""
+    there = known(CORRECTED[0], CORRECTED[1])
+    history = ledger(("r1", "0000000b", there))
+
+    learned = night(reading=reading(CORRECTED[0], CORRECTED[2]), history=history)
+    same = night(reading=reading(CORRECTED[0]), history=ledger(("r1", "0000000b", known(CORRECTED[0]))))
+
+    (count,) = learned.known.counts.values()
+    assert (count.sessions, count.tasks, count.machines) == (3, 2, 2)
+    assert learned.reason != "nothing_recurred"
+    assert same.reason == "nothing_recurred"
+
+
+def test_a_need_seen_only_elsewhere_is_nothing_to_learn_from() -> None:
+    """There is no task for it here."""
+    history = ledger(("r1", "0000000b", known(*CORRECTED)))
+
+    learned = night(reading=reading(session(5, "No, use tabs, not spaces")), history=history)
+
+    assert learned.reason == "nothing_recurred"
+    assert set(learned.known.needs.values()) == {"Use tabs, not spaces"}
+
+
+def test_a_need_of_the_ledger_is_joined() -> None:
+    """Where nothing here words it; what the bank says stands before it."""
+    own = need_id(RULE)
+    history = History(worded={"n1-elsewhere": RULE})
+    assert own != "n1-elsewhere"
+
+    joined = known(*CORRECTED, history=history)
+    older = known(*CORRECTED, history=replace(history, worded={own: "Take pnpm"}), bank=known(*CORRECTED).bank)
+
+    assert joined.needs == {"n1-elsewhere": RULE}
+    assert joined.bank.needs == joined.needs
+    assert {need for item in joined.tasks for need in item.needs} == {"n1-elsewhere"}
+    assert older.needs == {own: RULE}
+
+
+def test_a_month_of_nights_is_rebuilt_from_sessions_and_ledger() -> None:
+    """The bank is deleted and everything read again: the same needs, families and splits, and the same counts."""
+    told: list[tuple[str, str, Known]] = []
+    bank = Bank()
+    for number in range(len(ASKS)):
+        pieces = (session(number, "No, use pnpm, not npm" if number % 3 else "No, use tabs, not spaces"),)
+        history = ledger(*told)
+        last = known(*pieces, bank=bank, history=history, machine="0000000a")
+        told.append((f"r{number:02}", "0000000a", last))
+        bank = last.bank
+    before = {item.id: (item.family, item.split, item.needs) for item in bank.tasks}
+    assert {split for _, split, _ in before.values()} == {"train", "val"}
+
+    every = (
+        session(number, "No, use pnpm, not npm" if number % 3 else "No, use tabs, not spaces")
+        for number in range(len(ASKS))
+    )
+    rebuilt = known(*every, history=ledger(*told), machine="0000000a")
+
+    assert {item.id: (item.family, item.split, item.needs) for item in rebuilt.tasks} == before
+    assert rebuilt.families == ()
+    assert rebuilt.counts == last.counts
+    assert rebuilt.bank.needs == bank.needs
+
+
+def test_a_wish_that_contradicts_an_earlier_one_replaces_it() -> None:
+    """The earlier one never recurs, its tasks are not replayed, and the night says so once, with both days."""
+    first = known(*CORRECTED)
+    turned = [session(number, "No, use npm, not pnpm", "Ran pnpm.") for number in (5, 6)]
+
+    learned = night(bank=first.bank, reading=reading(*turned))
+    again = night(bank=learned.known.bank)
+
+    old, new = need_id(RULE), need_id("Use npm, not pnpm")
+    assert learned.known.bank.replaced == {old: new}
+    assert "`Use npm, not pnpm` (2026-11-29) replaces `Use pnpm, not npm` (2026-11-29)" in learned.notes
+    assert not any("replaces" in note for note in again.notes)
+    assert {need for item in learned.replayed for need in item.needs} == {new}
+    assert "4 tasks left out: a later wish replaced what was asked for then" in learned.notes
+    assert all(edit.text != RULE for item in learned.candidates for edit in item.edits)
+
+
 # --- nothing to learn --------------------------------------------------------------------------------------------
 
 
@@ -186,7 +327,8 @@ def test_without_sessions_to_read_and_without_tasks_there_are_no_tasks() -> None
 def test_wishes_that_wait_to_recur_are_told_with_their_sessions() -> None:
     """Seen once: not yet a rule."""
     learned = night(reading=reading(*CORRECTED, session(5, "No, use tabs, not spaces")))
-    assert [(need.text, count) for need, count in learned.waiting] == [("Use tabs, not spaces", 1)]
+    told = [(learned.known.needs[item.need], item.sessions, item.days) for item in learned.waiting]
+    assert told == [("Use tabs, not spaces", 1, ("2026-11-29",))]
 
 
 def test_known_tasks_are_learned_from_on_a_night_without_sessions() -> None:

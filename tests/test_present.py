@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skillopt_git import accounts, present
-from skillopt_git.config import Gate
+from skillopt_git import accounts, present, render
+from skillopt_git.bank import Bank
+from skillopt_git.config import Gate, Mine
 from skillopt_git.learned import Learned
-from skillopt_git.model import Edit
-from skillopt_git.ports import CallFailed, Request
-from skillopt_git.views import RunView
+from skillopt_git.model import Edit, Hint, Sighting
+from skillopt_git.ports import CallFailed, Reply, Request
+from skillopt_git.private import Private
+from skillopt_git.recall import recall
+from skillopt_git.views import QuoteView, RunView
 from tests import learning
 from tests.helpers import Repository
-from tests.learning import OTHER, RULE, TICKET, acts, night, task, usual
+from tests.learning import ASKS, OTHER, PNPM, RULE, TICKET, acts, edits, night, task, usual
 from tests.nights import PNPM as DIALOGUES
 from tests.nights import Run, sessions
 from tests.proposals import BRANCH, MEMORY, Nights, add
@@ -140,6 +143,26 @@ def test_each_edit_is_told_in_one_place() -> None:
     assert [edit.text for edit in viewed(replace(learned, candidates=(trial,))).on_trial] == [RULE]
 
 
+@pytest.mark.parametrize("named", [None, "t1-0000000000000001", {"t1": 1}, [["t1"]], ["t1-unknown"]])
+def test_golden_tasks_are_told_apart_by_whatever_numbers_a_ledger_holds(named: Any) -> None:
+    """A list that names tasks of the evidence sets those apart; anything else leaves all of them held out."""
+    learned = night(*usual())
+    (item,) = learned.candidates
+    measured = item.evidence
+    assert measured is not None
+    tasks = [row.task for row in measured.tasks]
+
+    def told(golden: Any) -> tuple[list[str], list[str]]:
+        evidence = replace(measured, numbers={**measured.numbers, "golden": golden})
+        view = viewed(replace(learned, candidates=(replace(item, evidence=evidence),)), dry_run=True)
+        (edit,) = view.edits
+        assert edit.figures == {}
+        return [row.task for row in edit.rows], [row.task for row in edit.golden]
+
+    assert told(tasks[:1]) == (tasks[1:], tasks[:1])
+    assert told(named) == (tasks, [])
+
+
 def test_documents_have_means_of_their_own_only_where_they_are_known() -> None:
     """One accepted edit has its own; several in one document those of all; several in several none."""
     tasks = (*usual(), task(6, "train", TICKET), task(7, "val", TICKET), task(8, "val", TICKET))
@@ -229,3 +252,143 @@ def test_the_needs_of_a_night_are_counted_once() -> None:
     view = viewed(night(*usual()))
 
     assert [(need.text, need.sessions, need.tasks) for need in view.needs] == [(RULE, 5, 5)]
+
+
+def test_only_the_report_quotes_what_was_typed(repo: Repository, home: Path, invoke: Run) -> None:
+    """Neither the ledger, nor a commit, nor the page of the pull request holds a sentence of a session."""
+    typed = ("we use pnpm, not npm here", "please use pnpm instead of npm here", "pnpm, not npm please")
+    sessions(
+        home, repo, [[*turns[:2], f"nope, {said}", turns[3]] for turns, said in zip(DIALOGUES, typed, strict=False)]
+    )
+    record = invoke("run")
+    (edit,) = record["edits"]
+    nights = Nights(repo)
+    proposal = recall(nights.ledger.events(), simulated=True).proposal(record["branch"])
+    assert proposal is not None
+
+    report = (repo.path / ".git" / "skillopt" / "reports" / record["run"] / "report.md").read_text()
+    view = present.proposal_view(proposal, nights.ledger.evidence, ledger_ref="refs/skillopt/ledger")
+    published = (
+        render.pull_request(view),
+        repo.git("log", "--format=%B", record["branch"]),
+        repo.git("log", "--format=%B", "--patch", "refs/skillopt/ledger"),
+    )
+
+    machine = Private(repo.path / ".git" / "skillopt").machine()
+    assert {item.data["machine"] for item in nights.ledger.events() if item.type == "family"} == {machine}
+    assert all(said in report for said in typed)
+    assert edit["text"] in published[0]
+    for page in published:
+        assert not any(said in page for said in typed)
+        assert not any(turns[0] in page or turns[1] in page for turns in DIALOGUES)
+
+
+# --- wishes ------------------------------------------------------------------------------------------------------
+
+DAY = datetime(2026, 11, 2, 9, tzinfo=UTC)
+
+
+def heard(need: str, number: int, **fields: Any) -> Sighting:
+    given: dict[str, Any] = {
+        "rule": RULE,
+        "quote": f"No, pnpm ({number})",
+        "turn": f"turn {number:02}",
+        "session": f"01a22848-e2c9-7d53-{number:04}",
+        "source": "claude",
+        "time": DAY + timedelta(days=number),
+        "task": task(number % 4).id,
+    }
+    return Sighting(need=need, **given | fields)
+
+
+def states(learned: Learned, **fields: Any) -> dict[str, str]:
+    return {need.text: need.state for need in viewed(learned, **fields).needs}
+
+
+def test_the_report_quotes_the_turns_of_each_rule() -> None:
+    """With day, session and ask, in the order of time: at the rule where it was tried, else at the need."""
+    said = (heard(PNPM, 3), heard(PNPM, 1), heard(PNPM, 0, time=None, task=None), heard(TICKET, 5, task=None))
+    bank = Bank(sightings=said, hints=(Hint(sighting=heard("", 2), task=task(2)),))
+
+    view = viewed(night(*usual(), bank=bank), dry_run=True)
+
+    (edit,) = view.edits
+    assert edit.quotes == (
+        QuoteView("No, pnpm (0)", "…d53-0000", None, None),
+        QuoteView("No, pnpm (1)", "…d53-0001", "2026-11-03", ASKS[1]),
+        QuoteView("No, pnpm (3)", "…d53-0003", "2026-11-05", ASKS[3]),
+    )
+    assert {need.text: need.quotes for need in view.needs} == {
+        RULE: (),
+        OTHER: (QuoteView("No, pnpm (5)", "…d53-0005", "2026-11-07", None),),
+    }
+    assert view.hints == (QuoteView("No, pnpm (2)", "…d53-0002", "2026-11-04", ASKS[2]),)
+
+
+def test_of_many_turns_the_newest_are_quoted() -> None:
+    """Ten of one wish, and ten that wait to be heard again."""
+    many = tuple(heard(PNPM, number) for number in range(14))
+    hints = tuple(Hint(sighting=heard("", number), task=task(0)) for number in range(14))
+
+    view = viewed(night(*usual(), bank=Bank(sightings=many, hints=hints)), dry_run=True)
+
+    newest = [f"No, pnpm ({number})" for number in range(4, 14)]
+    assert [quote.text for quote in view.edits[0].quotes] == newest
+    assert [quote.text for quote in view.hints] == newest
+
+
+def test_each_need_says_what_became_of_it() -> None:
+    """Proposed, refused, on trial, unmeasured, held back, waiting for this or that."""
+    learned = night(*usual())
+    (candidate,) = learned.candidates
+
+    def judged(verdict: Any) -> str:
+        return states(replace(learned, candidates=(replace(candidate, verdict=verdict),)))[RULE]
+
+    assert states(learned, dry_run=True) == {RULE: "proposed"}
+    assert {verdict: judged(verdict) for verdict in ("strong", "suggestive", "unverified", "harmful")} == {
+        "strong": "waits for the open proposal",
+        "suggestive": "on trial",
+        "unverified": "waits for held-out tasks",
+        "harmful": "refused: tasks got worse",
+    }
+    held = replace(learned, candidates=(), suppressed=((candidate.edits[0], "rejected before (e1-a)"),))
+    assert states(held) == {RULE: "held back: rejected before (e1-a)"}
+
+
+def test_a_need_that_was_not_tried_says_why() -> None:
+    """Too rare, without an answer that was corrected, kept to already, or without a rule that fits."""
+    assert (
+        states(night(task(0), task(5, "train", TICKET), task(6, "val", TICKET)))[RULE] == "waits for a second session"
+    )
+    rare = night(task(0), task(1), mine=Mine(min_sessions=3))
+    assert states(rare) == {RULE: "waits for more sessions"}
+    voiced = Bank(sightings=(heard(TICKET, 1, task=None), heard(TICKET, 2, task=None)))
+    assert states(night(*usual(), bank=voiced))[OTHER] == "waits for an answer that was corrected"
+    good = night(*usual(), script=acts(target=lambda _: Reply(text="Ran pnpm.")))
+    assert states(good) == {RULE: "kept to already"}
+    mute = night(*usual(), script=acts(optimizer=lambda _: edits()))
+    assert states(mute) == {RULE: "no fitting rule was written"}
+    assert states(night(task(0), task(1))) == {RULE: "not tried tonight"}
+
+
+def test_a_replaced_need_names_the_later_one() -> None:
+    """Whatever else became of it."""
+    tasks = (*usual(), task(5, "train", TICKET), task(6, "val", TICKET))
+
+    found = states(night(*tasks, bank=Bank(replaced={PNPM: TICKET})))
+
+    assert found[RULE] == f"replaced by `{OTHER}`"
+    learned = night(*usual())
+    personal = replace(learned.known, bank=Bank(replaced={PNPM: "n1-personal"}))
+    assert states(replace(learned, known=personal))[RULE] == "replaced by a later wish"
+
+
+def test_diagnostics_count_what_waits() -> None:
+    """By id: no word of it."""
+    told = accounts.diagnostics(night(task(0), bank=Bank(hints=(Hint(sighting=heard("", 2), task=task(2)),))))
+
+    assert told["waiting"] == [
+        {"need": PNPM, "sessions": 1, "tasks": 1, "machines": 1},
+        {"need": "", "sessions": 1, "tasks": 1, "machines": 1},
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -47,6 +48,28 @@ def test_a_key_that_was_cut_off_is_not_used(private: Private) -> None:
 
     assert len(private.key()) == KEY_BYTES
     assert "key was damaged" in private.notes[0]
+
+
+def test_a_clone_has_a_name_of_its_own(private: Private, tmp_path: Path) -> None:
+    """Eight random digits that stay, and that nothing else knows."""
+    other = tmp_path / "other"
+    other.mkdir()
+
+    name = private.machine()
+
+    assert re.fullmatch("[0-9a-f]{8}", name)
+    assert private.machine() == name
+    assert (private.folder / "machine").stat().st_mode & 0o077 == 0
+    assert Private(other).machine() != name
+
+
+@pytest.mark.parametrize("damaged", [b"", b"acme-api", b"0a1b2c3d\n", b"\xff" * 8])
+def test_a_damaged_name_is_not_used(private: Private, damaged: bytes) -> None:
+    """It goes into a ledger that others read."""
+    (private.folder / "machine").write_bytes(damaged)
+
+    assert re.fullmatch("[0-9a-f]{8}", private.machine())
+    assert "machine was damaged" in private.notes[0]
 
 
 def test_a_checkpoint_comes_back_as_it_was_saved(private: Private) -> None:

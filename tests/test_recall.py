@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_git.model import Edit, Event, EventType, event_id
-from skillopt_git.recall import History, Proposal, held_back, recall
+from skillopt_git.model import Edit, Event, EventType, event_id, need_id
+from skillopt_git.recall import History, Proposal, Telling, held_back, recall
 
 SKILL, MEMORY = ".claude/skills/house/SKILL.md", "CLAUDE.md"
 RULE, NEED = "Always run ruff first", "n1-ruff"
@@ -298,13 +298,43 @@ def test_trials_are_counted_by_their_subject() -> None:
 
 
 def test_of_two_family_events_the_smallest_id_wins() -> None:
-    """Two clones met one family; the split is the same, so it stands."""
-    events = [family("val", "run-1", ("t1-a",)), family("val", "run-2", ("t1-b",))]
+    """Two clones met one family; the split is the same, so it stands, and the tasks of both are in it."""
+    events = [family("val", "run-1", ("t1-b",)), family("val", "run-2", ("t1-a",))]
+    other = replace(events[1], data={**events[1].data, "simhash": "1", "needs": ["n1-z"]})
     first = min(events, key=lambda item: item.id)
+    fingerprint = 0xFF if first is events[0] else 1
+
+    for order in ((events[0], other), (other, events[0])):
+        found = seen(*order).families["f1-a"]
+        assert (found.split, found.tasks, found.simhash) == ("val", ("t1-a", "t1-b"), fingerprint)
+        assert found.needs == tuple(sorted((NEED, "n1-z")))
+
+
+def test_who_told_of_a_family_is_kept() -> None:
+    """Each machine with its run and the tasks it met; an older event names no machine."""
+    named = family("val", "run-2", ("t1-b",))
+    named = replace(named, data={**named.data, "machine": "0a1b2c3d"})
+
+    found = seen(family("val", "run-1"), named).families["f1-a"]
+
+    assert set(found.told) == {
+        Telling(machine="", run="run-1", needs=(NEED,), tasks=("t1-a",)),
+        Telling(machine="0a1b2c3d", run="run-2", needs=(NEED,), tasks=("t1-b",)),
+    }
+
+
+def test_a_need_is_known_by_the_rule_that_was_proposed_for_it() -> None:
+    """Its founding words before any others, in whatever order they are met; what a deletion removes words nothing."""
+    founding, other = "Use pnpm, not npm", "Run pnpm for every package"
+    need = need_id(founding)
+    worded = (replace(EDIT, text=text, need=need) for text in (other, founding, "Always take pnpm"))
+    events = [proposed(edit, cause=edit.sentence) for edit in worded]
+    gone = proposed(Edit(op="delete", target=MEMORY, anchor="Use tabs", need="n1-gone"))
+    aimless = proposed(replace(EDIT, text="Be brief", need=None))
 
     for order in (events, events[::-1]):
-        found = seen(*order).families["f1-a"]
-        assert (found.split, list(found.tasks), found.simhash) == ("val", first.data["tasks"], 0xFF)
+        assert dict(seen(*order, gone, aimless).worded) == {need: founding}
+    assert set(seen(events[0]).worded.values()) == {other}
 
 
 def test_a_family_that_two_clones_split_differently_sits_out_for_good() -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
+from skillopt_git.bank import Bank
 from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
-from skillopt_git.model import event_id
+from skillopt_git.model import Sighting, event_id
 from skillopt_git.record import Placement, Stamp, event, events_of, evidence_of
 from skillopt_git.schema import dump
 from skillopt_git.targets import Base
 from tests import learning
-from tests.learning import ASKS, OTHER, RULE, TICKET, night, task, usual
+from tests.learning import ASKS, OTHER, PNPM, RULE, TICKET, acts, edits, night, task, usual
 
 BASE = Base("main", "b" * 40)
 BRANCH = "sleep/2026-11-29"
@@ -75,6 +77,37 @@ def test_a_refused_rule_is_told_by_id_and_fingerprint_only() -> None:
     assert not any(ask in told for ask in ASKS)
     (gate,) = [item for item in events if item.type == "gate"]
     assert len(gate.data["simhash"]) == 16
+
+
+def test_a_reason_that_repeats_what_somebody_typed_is_not_published() -> None:
+    """Nor is any other part of it; a reason that says no more than the rule stays."""
+    typed = "nope, we are a pnpm house"
+    heard = tuple(
+        Sighting(need=PNPM, rule=RULE, quote=quote, turn=quote, session="s0", source="claude")
+        for quote in (f"{typed.capitalize()}!", f"{RULE}.")
+    )
+
+    def reasons(reason: str) -> set[str | None]:
+        script = acts(optimizer=lambda _: edits({"op": "add", "text": RULE, "reason": reason}))
+        learned = night(*usual(), script=script, bank=Bank(sightings=heard))
+        events = events_of(learned, stamp(), placed(learned), night=1)
+        assert not any(typed in str(dump(item)).casefold() for item in events)
+        return {item.reason for item in events if item.type == "proposed"}
+
+    assert reasons(f'They said "{typed}" twice.') == {""}
+    assert reasons(f"Twice: {RULE}") == {f"Twice: {RULE}"}
+
+
+def test_a_family_is_told_with_the_machine_that_met_it() -> None:
+    """Under its random name, and under none where it has none."""
+    learned = night(*usual())
+    named = replace(learned, known=replace(learned.known, machine="0a1b2c3d"))
+
+    def machines(found: Learned) -> set[object]:
+        return {item.data.get("machine") for item in events_of(found, stamp(), None, 1) if item.type == "family"}
+
+    assert machines(named) == {"0a1b2c3d"}
+    assert machines(learned) == {None}
 
 
 def test_what_was_never_measured_has_no_trial() -> None:

@@ -87,6 +87,17 @@ def test_an_event_without_what_it_needs_is_passed_over_and_counted(repo: Reposit
     assert invoke("log")["events"]
 
 
+@pytest.mark.parametrize(
+    ("machine", "taken"),
+    [({}, True), ({"machine": "0a1b2c3d"}, True), ({"machine": "acme-api"}, False), ({"machine": 7}, False)],
+)
+def test_a_family_names_its_machine_by_eight_digits_or_not_at_all(machine: dict[str, Any], taken: bool) -> None:
+    """Older events name none; a name that could tell something about a machine is none of ours."""
+    data = {"family": "f1-a", "needs": [], "split": "val", "tasks": [], "simhash": "ff", **machine}
+
+    assert sound(event("family", "f1-a", stamp(), data=data)) is taken
+
+
 def _evidence(edit: Edit, **fields: Any) -> Evidence:
     task = EvidenceTask(task="t1-a", family=None, need=None, part="primary", night="1", base=(0,), cand=(1,))
     made = Evidence(
