@@ -6,109 +6,208 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from skillopt_git.grammar import Grammar
+from skillopt_git.model import fold
+
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _DIFF = re.compile(r"^(?:diff --git |@@ )", re.MULTILINE)
 _DIFF_LINE = re.compile(r"^(?:[-+ @]|diff |index )")
-_MAIL = re.compile(r"^(?:On .+ wrote:|-+ ?Original Message ?-+|From: .+)\s*$", re.IGNORECASE)
+_MAIL = re.compile(
+    r"^(?:(?:On|Am|Le|El|Il|Em|Op|Den) .+ (?:wrote|schrieb.*|a écrit|escribió|ha scritto|escreveu|schreef|skrev) ?:"
+    r"|-+ ?Original Message ?-+|(?:From|Von|De|Da|Van): .+)\s*$",
+    re.IGNORECASE,
+)
 _PASTED = re.compile(
     r"""^(?: (?:\ {4}|\t)                                     # code is indented
       | \s*(?: > | \| | \$\  | \# | // | /\*
         | at\ \S+\( | File\ " | Traceback
         | \[?\d{4}-\d\d-\d\d | \[?\d\d:\d\d:\d\d
-        | \[? (?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL) \b
+        | \[? (?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|FIRING) \b
+        | \[[\w.-]+\]\s+\S
         | (?i: \w*(?:error|exception|warning) (?:\[\w+\])? : | (?:fatal|hint|remote): | npm\ err! )
       ))""",
     re.VERBOSE,
 )
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
-_END = re.compile(
-    r"(?<=[.!?;])\s+|\n+|\s+[—–]\s+|\s+-{1,2}\s+"
-    r"|,?\s+(?:and|but|so)\s+(?=(?:we|you|i|please|always|never|don'?t|do not)\s)"
-    r"|,\s+(?=we\s+(?:always|never|use|don'?t|do not)\s)"
-    r"|,\s+(?=(?:always|never|don'?t|do not)\s+(?:add|call|commit|install|push|put|run|use|write)\s)",
-    re.IGNORECASE,
-)
-_REFUSAL = re.compile(
-    r"^(?:no+|nope|nah|wrong|stop|not (?:quite|that|like that)|(?:that|this)(?:'s| is) (?:wrong|not))\b"
-    r"\s*(?:[,.:;!—–-]|please\b|don'?t\b|do not\b|(?:always|never|use|not)\b|right\b|it\b|what\b|$)"
-    r"|^(?:looks? |sounds? )?(?:great|good|nice|ok(?:ay)?|fine|almost|close)\b[^.]{0,30}\bbut\b",
-    re.IGNORECASE,
-)
-_CONSENT = re.compile(
-    r"^(?:(?:no+|nope|nah)\b[\s,.:;!—–-]*)?"
-    r"(?:(?:that|this|it|all)?(?:'s| is)?\s*(?:looks? |sounds? )?"
-    r"(?:all )?(?:fine|ok(?:ay)?|good|great|right|correct|perfect)\b(?![^.]*\bbut\b)"
-    r"|go ahead\b|not a problem\b|thank)"
-    r"|^no (?:problem|worries|need|idea|thanks|rush|doubt|matter|way|one|such|module|more questions?|objections?)\b"
-    r"|^never ?mind\b|^not (?:yet|now)\b",
-    re.IGNORECASE,
-)
-_ONWARD = re.compile(
-    r"^(?:and\s+)?(?:then|now|next(?! time)|also|afterwards|after that|finally|meanwhile)\b", re.IGNORECASE
-)
-_OPENER = re.compile(
-    r"^(?:(?:no+|nope|nah|wrong|stop|wait|hold on|sorry|ok(?:ay)?|hm+|hey|well|great(?: idea)?|good|nice|almost|"
-    r"thanks|thank you|not (?:quite|that|like that)|(?:looks|sounds) (?:good|great|fine)|"
-    r"(?:that|this)(?:'s| is) (?:wrong|not (?:it|right|what i (?:asked|meant|wanted)(?: for)?)))\b\s*[,.:;!—–-]+\s*"
-    r"|(?:no|actually|but|and|so|also|please|then|just|now|next(?! time))\b,?\s+)+",
-    re.IGNORECASE,
-)
-_PLACE = r"(?:in|for|on) (?:this|our) (?:repo(?:sitory)?|project|code ?base|team)"
-_LEADING_PLACE = re.compile(rf"^(?:{_PLACE}|here),?\s+", re.IGNORECASE)
-_INNER_PLACE = re.compile(rf"\s+(?:here|{_PLACE})(?=,)", re.IGNORECASE)
-_COURTESY = re.compile(
-    rf"(?<![,\s])[,\s]+(?:please|here|instead|too|as well|thanks|thank you|ok(?:ay)?|{_PLACE})$", re.IGNORECASE
-)
+_LABEL = re.compile(r"^\s*[\w.-]+:\s")  # below a pasted line, more of it
+_BULLET = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")
+_ITEM = re.compile(r"(?:^|\s+)\d[.)]\s+")
+_END = re.compile(r"(?<=[.!?;…])\s+|\n+|\s+[—–]\s+|\s+-{1,2}\s+|\s+[>→]\s+")
+_CITED = re.compile(r"[\"“„«](?:[^\"“”„«»\n]*\s){2}[^\"“”„«»\n]*[\"”“»]")
+_IN_QUOTES = re.compile(r"[“„«]([^“”„«»\n]+)[”“»]")
+_ASIDE = re.compile(r"(?<=\S)\s+\([^()]*\)(?=$|[\s,.;!])")
+CITATION = "“…”"
 _END_MARKS = ".!;:, "
 SENTENCE_LIMIT = 1_000  # characters; what is longer is no sentence that anybody typed as a wish
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause without openers and courtesies. `refused`: it, or a clause shortly before, turned an answer down."""
+    """One clause without openers and courtesies. `refused`: it, or a clause shortly before, turned an answer down.
+
+    `quote` is the sentence as it was typed; `pleads`: it says "please"; `asked`: it is put as a question; `adds`: it comes on top ("and ...", "also ...");
+    `retracts`: it takes back what was said before.
+    """
 
     text: str
     refused: bool
+    quote: str = ""
+    pleads: bool = False
+    asked: bool = False
+    adds: bool = False
+    retracts: bool = False
 
 
-def clauses(prompt: str) -> Iterator[Clause]:
+def clauses(prompt: str, grammar: Grammar) -> Iterator[Clause]:
     """The user's own statements, in order. Questions, quotations, pasted logs and code are left out."""
     refused = False
-    for part in _END.split(_own_words(prompt)):
+    for part, guessed in _parts(_own_words(prompt, grammar), grammar):
         sentence = part.strip()
-        if _CONSENT.match(sentence):
+        if grammar.retracts.match(sentence):
+            yield Clause(sentence, False, sentence, retracts=True)
+            continue
+        if grammar.consent.match(sentence) or grammar.consent.match(grammar.opener.sub("", sentence)):
             refused = False
             continue
-        refused = bool(_REFUSAL.match(sentence)) or (refused and not _ONWARD.match(sentence))
-        if len(sentence) > SENTENCE_LIMIT:
+        if guessed:
             continue
-        text = trimmed(_OPENER.sub("", sentence))
-        if text and not sentence.rstrip("\"')").endswith("?"):
-            yield Clause(_without_place(text), refused)
+        onward = bool(grammar.onward.match(sentence))
+        adds = bool(grammar.adds.match(sentence))
+        refused = bool(grammar.refusal.match(sentence)) or (refused and not onward and not adds)
+        if len(sentence) > SENTENCE_LIMIT or sentence.rstrip("\"')").endswith("?"):
+            continue
+        text = _core(sentence, grammar)
+        if text:
+            yield Clause(
+                text,
+                refused,
+                sentence,
+                pleads=bool(grammar.plea.search(sentence)),
+                adds=adds,
+            )
 
 
-def _own_words(prompt: str) -> str:
+def questions(prompt: str, grammar: Grammar) -> Iterator[Clause]:
+    """What is asked for politely: "can you also add a line to the changelog?" """
+    for part, _ in _parts(_own_words(prompt, grammar), grammar):
+        sentence = part.strip()
+        core = grammar.opener.sub("", sentence[:SENTENCE_LIMIT])
+        checking = grammar.checking.match(core) if sentence.endswith("?") else None
+        if checking:
+            yield Clause(_core(core[checking.end() :].rstrip("?"), grammar), False, sentence, pleads=True, asked=True)
+        elif grammar.polite.match(core):
+            text = _core(grammar.polite.sub("", core).rstrip("?"), grammar)
+            if text:
+                yield Clause(text, False, sentence, pleads=True, asked=True)
+        elif sentence.endswith("?") and _fragment(core, grammar):
+            yield Clause(_core(sentence.rstrip("?"), grammar), False, sentence, asked=True)
+
+
+def _fragment(core: str, grammar: Grammar) -> bool:
+    """ "line in the changelog?": a thing that is missed, put as a question."""
+    words = fold(core).rstrip("?").split()
+    told = bool(words) and (words[0] in grammar.common or words[0] in grammar.verbs or grammar.being.search(core))
+    return 1 < len(words) < 9 and not told and not grammar.question.match(core)
+
+
+def satisfied(prompt: str, grammar: Grammar) -> bool:
+    """Whether a prompt says nothing but that the answer is good."""
+    text = _own_words(prompt, grammar)
+    return bool(text) and len(text) < 200 and bool(grammar.praise.match(text)) and not grammar.praise.sub("", text)
+
+
+def comes_back(prompt: str, grammar: Grammar) -> bool:
+    """Whether a prompt comes back to the answer before it: turns it down, or asks for more of the same."""
+    text = _own_words(prompt, grammar)
+    said = [part.strip() for part, _ in _parts(text, grammar)]
+    again = any(grammar.told.match(part) or _refuses(part, grammar) for part in said)
+    return again or bool(grammar.more.search(text)) or not any(_asks(part, grammar) for part in said)
+
+
+def _asks(sentence: str, grammar: Grammar) -> bool:
+    """Whether a sentence asks for work: by a verb at its beginning, or politely."""
+    core = grammar.opener.sub("", sentence)
+    plain = grammar.polite.sub("", core)
+    first = {word.strip(",.:;!") for word in fold(plain).split()[:2]}
+    verb = not grammar.verbs.isdisjoint(first) or grammar.verb_of(plain) in grammar.verbs
+    return plain != core or (verb and not sentence.endswith("?"))
+
+
+def goes_on(prompt: str, grammar: Grammar) -> bool:
+    """Whether a prompt says that something else comes now."""
+    text = _own_words(prompt, grammar)
+    return bool(grammar.onward.match(grammar.opener.sub("", text)) or grammar.onward.match(text))
+
+
+def wonders(prompt: str, grammar: Grammar) -> bool:
+    """Whether a prompt only asks about what was done."""
+    said = [part.strip() for part, _ in _parts(_own_words(prompt, grammar), grammar)]
+    return any(part.endswith("?") for part in said) and not any(_asks(part, grammar) for part in said)
+
+
+def _refuses(sentence: str, grammar: Grammar) -> bool:
+    return bool(grammar.refusal.match(sentence)) and not grammar.consent.match(sentence)
+
+
+def _parts(text: str, grammar: Grammar) -> Iterator[tuple[str, bool]]:
+    """The statements of a text, each with whether its sentence only supposes something."""
+    for sentence in _END.split("\n".join(_announced(line, grammar) for line in text.split("\n"))):
+        guessed = bool(grammar.guess.search(sentence[:SENTENCE_LIMIT]))
+        for item in _ITEM.split(sentence):
+            whole = len(item) > SENTENCE_LIMIT
+            yield from ((part, guessed) for part in ([item] if whole else grammar.breaks.split(item)))
+
+
+def _announced(line: str, grammar: Grammar) -> str:
+    """ "General rule: ..." is one statement, whatever greets before it."""
+    stripped = grammar.opener.sub("", line)
+    found = grammar.announced.match(stripped)
+    return f"{found[1]}, {stripped[found.end() :].strip()}" if found else line
+
+
+def _core(sentence: str, grammar: Grammar) -> str:
+    text = _ASIDE.sub("", grammar.praise_and_but.sub("", sentence))
+    text = text if grammar.kind.match(text) else grammar.opener.sub("", text)
+    return _without_place(trimmed(grammar.polite.sub("", text), grammar), grammar)
+
+
+def _own_words(prompt: str, grammar: Grammar) -> str:
     """What is left of a prompt without quotations and code: lines that are not empty, with single blanks."""
     text = _FENCE.sub("\n", prompt.replace("\u2019", "'").replace("\u2018", "'").replace("\r", "\n"))
     is_diff = bool(_DIFF.search(text))
     kept: list[str] = []
+    text = _without_cited_list(text, grammar)
+    pasted = False
     for line in text.split("\n"):
         if _MAIL.match(line):
             break  # the mail that is answered follows to the end
-        if not _PASTED.match(line) and not (is_diff and _DIFF_LINE.match(line)):
+        pasted = bool(_PASTED.match(line)) or (pasted and bool(_LABEL.match(line)))
+        if not pasted and not (is_diff and _DIFF_LINE.match(line)):
             kept.append(" ".join(_BULLET.sub("", line).split()))
-    return "\n".join(filter(None, kept))
+    own = _CITED.sub(CITATION, "\n".join(filter(None, kept)))
+    return _IN_QUOTES.sub(r'"\1"', own) if CITATION not in own else own
 
 
-def _without_place(text: str) -> str:
+def _without_cited_list(text: str, grammar: Grammar) -> str:
+    """A list that somebody asks about, or has something done with, is what they read and not what they wish."""
+    lines = text.split("\n")
+    listed = [at for at, line in enumerate(lines) if _BULLET.match(line)]
+    if len(listed) < 2:
+        return text
+    asked = len(listed) > 2 and any(line.rstrip().endswith("?") for line in lines if not _BULLET.match(line))
+    after = fold(" ".join(lines[listed[-1] + 1 :])).replace(",", " ").split()
+    used = not grammar.pointers.isdisjoint(after) and any(line.rstrip().endswith(":") for line in lines[: listed[0]])
+    return "\n".join(line for at, line in enumerate(lines) if at not in listed) if asked or used else text
+
+
+def _without_place(text: str, grammar: Grammar) -> str:
     """The rules are this repository's, so "here" and "in this project" say nothing."""
-    return _INNER_PLACE.sub("", _LEADING_PLACE.sub("", text))
+    return grammar.inner_place.sub("", grammar.leading_place.sub("", text))
 
 
-def trimmed(text: str) -> str:
+def trimmed(text: str, grammar: Grammar) -> str:
     """`text` without what is said for courtesy at its end."""
     while True:
-        shorter = _COURTESY.sub("", text.strip()).rstrip(_END_MARKS)
+        shorter = grammar.courtesy.sub("", text.strip()).rstrip(_END_MARKS)
         if shorter == text:
             return text
         text = shorter

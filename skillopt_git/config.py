@@ -81,6 +81,11 @@ class Mine:
     max_tasks: Annotated[int, Ge(1)] = _setting(40, "Most tasks replayed in one run.")
     val_fraction: Share = _setting(0.34, "Share of task families held out to judge a rule.")
     test_fraction: Share = _setting(0.0, "Share of task families kept for one final, reported score.")
+    cues: tuple[str, ...] = _setting(
+        (),
+        "Files with more words by which wishes are known, or with a language of your own; see docs/mining.md.",
+        PERSONAL,
+    )
     target_task_filter: bool = _setting(
         False, "Mine up to three times `max_tasks` and keep tasks that used the target skill or share its words."
     )

@@ -9,6 +9,7 @@ from typing import Literal
 from skillopt_git import edits, gate, guard, render
 from skillopt_git.config import Gate
 from skillopt_git.errors import ConfigError
+from skillopt_git.imperatives import RULE_LIMIT
 from skillopt_git.model import (
     RECORD,
     RECORD_VERSION,
@@ -29,12 +30,12 @@ from skillopt_git.ports import Backend, CallFailed, Judge, Listener, Reflected, 
 from skillopt_git.redact import find_secrets, without_hex
 from skillopt_git.replay import Documents, Rollout
 from skillopt_git.schema import read
-from skillopt_git.wishes import RULE_LIMIT
 
 SHOWN_TASKS = 5  # failing tasks shown to the optimizer
 SHOWN_TEXT = 1_500  # characters of each
 REASON_LIMIT = 300
 
+Part = Literal["primary", "guard"]
 Replay = Callable[[Sequence[Task], Documents, str], Sequence[Rollout]]  # tasks, documents, sample
 
 
@@ -195,9 +196,19 @@ def under(documents: Documents, document: Document, text: str) -> Documents:
 
 
 def trial(
-    edit: Edit, document: Document, documents: Documents, held_out: Sequence[Task], *, bench: Bench, ended: int
+    edit: Edit,
+    document: Document,
+    documents: Documents,
+    held_out: Sequence[Task],
+    *,
+    golden: Sequence[Task] = (),
+    bench: Bench,
+    ended: int,
 ) -> Candidate:
-    """The edit's paired rollouts on the held-out tasks, and the gate's verdict. `ended` counts its earlier trials."""
+    """The edit's paired rollouts on the held-out tasks, and the gate's verdict. `ended` counts its earlier trials.
+
+    `golden` tasks are measured beside them, whatever their split: they veto, and only those held out count for more.
+    """
     applied = edits.apply(document.text, [edit])
     primary = tuple(task for task in held_out if edit.need in task.needs)
     candidate = Candidate(document=document, edits=(edit,), verdict="unverified", why="")
@@ -207,8 +218,16 @@ def trial(
     if not primary:
         return replace(candidate, why="no held-out task needs this rule yet")
     name = trial_id(edit, document, bench, ended)
-    pairs = _pairs(name, edit.need, held_out, documents, under(documents, document, applied.text), bench)
-    decision = gate.strict(pairs, gate=bench.gate, deterministic=bench.deterministic(held_out))
+    guards = tuple(task for task in golden if task not in held_out)
+    tasks = (*held_out, *guards)
+    every = _pairs(name, edit.need, tasks, documents, under(documents, document, applied.text), bench)
+    pairs, guarded = every[: len(held_out)], every[len(held_out) :]
+    decision = gate.strict(
+        pairs,
+        gate=bench.gate,
+        deterministic=bench.deterministic(tasks),
+        golden=tuple(pair for pair, task in zip(every, tasks, strict=True) if task.golden),
+    )
     measured = replace(
         candidate,
         verdict=decision.verdict,
@@ -219,7 +238,7 @@ def trial(
         baseline=decision.baseline,
         candidate=decision.candidate,
     )
-    return replace(measured, evidence=_evidence(measured, edit, bench))
+    return replace(measured, evidence=_evidence(measured, guarded, edit, bench))
 
 
 def subject(edit: Edit, document: Document, bench: Bench) -> str:
@@ -248,7 +267,15 @@ def _pairs(
     )
 
 
-def _evidence(candidate: Candidate, edit: Edit, bench: Bench) -> Evidence:
+def _evidence(candidate: Candidate, guarded: Sequence[Pair], edit: Edit, bench: Bench) -> Evidence:
+    """`guarded` stands in it and in no mean: its numbers name those tasks."""
+    tasks = [_evidence_task(pair, _part(pair, edit), bench.night) for pair in candidate.pairs]
+    tasks += [_evidence_task(pair, "guard", bench.night) for pair in guarded]
+    numbers: OpenMap = {
+        "baseline": candidate.baseline,
+        "candidate": candidate.candidate,
+        "tasks": len(candidate.pairs),
+    }
     return Evidence(
         v=RECORD_VERSION,
         document=candidate.document.path,
@@ -259,14 +286,17 @@ def _evidence(candidate: Candidate, edit: Edit, bench: Bench) -> Evidence:
         target=bench.target.model,
         optimizer=bench.optimizer.model,
         judge=bench.judge.name,
-        tasks=tuple(_evidence_task(pair, edit, bench.night) for pair in candidate.pairs),
+        tasks=tuple(tasks),
         verdict=candidate.verdict,
-        numbers={"baseline": candidate.baseline, "candidate": candidate.candidate, "tasks": len(candidate.pairs)},
+        numbers=numbers | ({"golden": [pair.task for pair in guarded]} if guarded else {}),
     )
 
 
-def _evidence_task(pair: Pair, edit: Edit, night: str) -> EvidenceTask:
-    part: Literal["primary", "guard"] = "primary" if pair.need == edit.need else "guard"
+def _part(pair: Pair, edit: Edit) -> Part:
+    return "primary" if pair.need == edit.need else "guard"
+
+
+def _evidence_task(pair: Pair, part: Part, night: str) -> EvidenceTask:
     return EvidenceTask(
         task=pair.task,
         family=pair.family,

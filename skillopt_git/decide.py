@@ -89,7 +89,7 @@ def _typed(name: str) -> str:
     return name.replace("\u200b", "").strip()
 
 
-def _branch_tip(repo: GitRepo, branch: str) -> str:
+def branch_tip(repo: GitRepo, branch: str) -> str:
     tip = repo.ref(f"{HEADS}{branch}")
     if tip is not None:
         return tip
@@ -100,7 +100,7 @@ def _branch_tip(repo: GitRepo, branch: str) -> str:
     raise UsageError(f"the branch {branch} is gone", "the next `skillopt-git run` notes it as expired")
 
 
-def _base_tip(repo: GitRepo, branch: str) -> str:
+def base_tip(repo: GitRepo, branch: str) -> str:
     tip = repo.ref(f"{HEADS}{branch}")
     if tip is None:
         raise UsageError(
@@ -125,17 +125,17 @@ def adopt(desk: Desk, proposal: Proposal) -> Done:
     that would overwrite local changes.
     """
     repo = desk.repo
-    tip, ours = _branch_tip(repo, proposal.branch), _base_tip(repo, proposal.base_branch)
+    tip, ours = branch_tip(repo, proposal.branch), base_tip(repo, proposal.base_branch)
     for item in proposal.pending:
         present.edit_view(item, desk.ledger.evidence)  # raises where the evidence is not what was measured
     merged = is_ancestor(repo, tip, ours)
-    merge = ours if merged else _merge(desk, proposal.base_branch, tip, _merge_message(proposal), proposal)
-    desk.append(sync(repo, desk.history, Base(proposal.base_branch, merge), desk.stamp), f"Adopt {proposal.branch}")
-    undo = f"`git revert -m 1 {merge[:12]}` unlearns all of it, `skillopt-git revert EDIT` one rule."
+    at = ours if merged else merge(desk, proposal.base_branch, tip, _merge_message(proposal), proposal)
+    desk.append(sync(repo, desk.history, Base(proposal.base_branch, at), desk.stamp), f"Adopt {proposal.branch}")
+    undo = f"`git revert -m 1 {at[:12]}` unlearns all of it, `skillopt-git revert EDIT` one rule."
     return Done(
         edits=tuple(item.edit for item in proposal.pending),
         branch=proposal.base_branch,
-        commit=merge,
+        commit=at,
         said=(f"{proposal.branch} had been merged already; that is noted now." if merged else undo,),
     )
 
@@ -145,21 +145,21 @@ def _merge_message(proposal: Proposal) -> str:
     return f"Merge branch '{proposal.branch}'\n\nAdopts what was learned:\n{rules}"
 
 
-def _merge(desk: Desk, base_branch: str, tip: str, message: str, proposal: Proposal | None) -> str:
+def merge(desk: Desk, base_branch: str, tip: str, message: str, proposal: Proposal | None = None) -> str:
     """A merge commit of `tip` on the local branch, wherever that is checked out."""
     repo = desk.repo
     ref = f"{HEADS}{base_branch}"
-    ours = _base_tip(repo, base_branch)
+    ours = base_tip(repo, base_branch)
     tree, conflicts = merge_tree(repo, ours, tip)
     if conflicts:
         tree = _reapplied(desk, ours, tip, conflicts, proposal)
-    merge = repo.commit_tree(tree, [ours, tip], message, desk.person, desk.stamp.now)
+    merged = repo.commit_tree(tree, [ours, tip], message, desk.person, desk.stamp.now)
     worktree = checked_out(repo, ref)
     if worktree is not None:
-        fast_forward(worktree, merge)
+        fast_forward(worktree, merged)
     else:
-        repo.update_ref(ref, merge, ours, f"skillopt-git: merge into {base_branch}")
-    return merge
+        repo.update_ref(ref, merged, ours, f"skillopt-git: merge into {base_branch}")
+    return merged
 
 
 def _reapplied(desk: Desk, ours: str, tip: str, conflicts: Sequence[str], proposal: Proposal | None) -> str:
@@ -206,7 +206,7 @@ def reject(desk: Desk, proposal: Proposal, *, edit: str | None, reason: str | No
     desk.append(tuple(said.values()), f"Reject {proposal.branch}")
     left = tuple(replace(item, outcome=said.get(item.edit.id, item.outcome)) for item in proposal.edits)
     rest = replace(proposal, edits=left)
-    note = _rebuilt(desk, rest) if rest.pending else _put_away(desk, proposal)
+    note = _rebuilt(desk, rest) if rest.pending else _refused(desk, proposal.branch)
     return Done(edits=tuple(item.edit for item in items), branch=proposal.branch, said=(note,))
 
 
@@ -221,19 +221,20 @@ def _rebuilt(desk: Desk, rest: Proposal) -> str:
     return f"{rest.branch} was rebuilt without it."
 
 
-def _put_away(desk: Desk, proposal: Proposal) -> str:
+def _refused(desk: Desk, branch: str) -> str:
+    tip = desk.repo.ref(f"{HEADS}{branch}")
+    return put_away(desk, branch, tip) if tip else f"{branch} is not in this clone; the rejection is remembered."
+
+
+def put_away(desk: Desk, branch: str, tip: str) -> str:
     """Keep the tip under an anchor, and delete the branch unless it is checked out."""
     repo = desk.repo
-    ref = f"{HEADS}{proposal.branch}"
-    tip = repo.ref(ref)
-    if tip is None:
-        return f"{proposal.branch} is not in this clone; the rejection is remembered."
-    anchor = f"{REJECTED}{proposal.branch}"
-    repo.update_ref(anchor, tip, repo.ref(anchor), f"skillopt-git: rejected {proposal.branch}")
+    ref, anchor = f"{HEADS}{branch}", f"{REJECTED}{branch}"
+    repo.update_ref(anchor, tip, repo.ref(anchor), f"skillopt-git: rejected {branch}")
     if checked_out(repo, ref) is not None:
-        return f"{proposal.branch} is checked out and therefore kept; delete it when you have left it."
-    repo.update_ref(ref, None, tip, f"skillopt-git: rejected {proposal.branch}")
-    return f"{proposal.branch} was deleted; its tip stays at {anchor}."
+        return f"{branch} is checked out and therefore kept; delete it when you have left it."
+    repo.update_ref(ref, None, tip, f"skillopt-git: rejected {branch}")
+    return f"{branch} was deleted; its tip stays at {anchor}."
 
 
 def tidy(desk: Desk) -> None:
@@ -242,7 +243,7 @@ def tidy(desk: Desk) -> None:
         outcomes = [item.outcome for item in proposal.edits]
         by_verb = all(event and event.type == "rejected" and not event.data.get("commit") for event in outcomes)
         if by_verb and proposal.tip is not None and desk.repo.ref(f"{HEADS}{proposal.branch}") == proposal.tip:
-            _put_away(desk, proposal)
+            put_away(desk, proposal.branch, proposal.tip)
 
 
 def allow_again(desk: Desk, name: str) -> tuple[Negative, ...]:
@@ -276,17 +277,17 @@ def allow_again(desk: Desk, name: str) -> tuple[Negative, ...]:
 def unlearn(desk: Desk, item: Proposed, *, base_branch: str, now: bool) -> Done:
     """A branch that takes one rule back by content; with `now` it is merged too."""
     repo = desk.repo
-    base = _base_tip(repo, base_branch)
+    base = base_tip(repo, base_branch)
     commit = _without(desk, item, base_branch, base)
     branch = f"sleep/revert-{item.edit.id}"
     _place(repo, item, branch, base, commit)
     if not now:
         said = f"Merge {branch} to unlearn it, or let `skillopt-git revert {item.edit.id} --now` do that."
         return Done(edits=(item.edit,), branch=branch, commit=commit, said=(said,))
-    merge = _merge(desk, base_branch, commit, f"Merge branch '{branch}'\n\nUnlearns {item.edit.id}\n", None)
-    desk.append([unlearned(item, merge, desk.stamp)], f"Unlearn {item.edit.id}")
+    merged = merge(desk, base_branch, commit, f"Merge branch '{branch}'\n\nUnlearns {item.edit.id}\n")
+    desk.append([unlearned(item, merged, desk.stamp)], f"Unlearn {item.edit.id}")
     said = f"It is not proposed again until `skillopt-git rejections undo {item.edit.id}`."
-    return Done(edits=(item.edit,), branch=base_branch, commit=merge, said=(said,))
+    return Done(edits=(item.edit,), branch=base_branch, commit=merged, said=(said,))
 
 
 def _without(desk: Desk, item: Proposed, base_branch: str, base: str) -> str:

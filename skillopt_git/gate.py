@@ -51,14 +51,15 @@ def regressions(pairs: Sequence[Pair], gate: Gate) -> tuple[Pair, ...]:
     return tuple(pair for pair, base, cand in _both(pairs, gate) if cand < base - TOLERANCE)
 
 
-def strict(pairs: Sequence[Pair], *, gate: Gate, deterministic: bool) -> Decision:
+def strict(pairs: Sequence[Pair], *, gate: Gate, deterministic: bool, golden: Sequence[Pair] = ()) -> Decision:
     """Whether the candidate's mean is greater than the base's, over the tasks measured under both.
 
-    `deterministic` says that the target and every judge used are: without it a win is a suggestion.
+    `deterministic` says that the target and every judge used are: without it a win is a suggestion. `golden` are the
+    pairs of tasks that veto what makes them worse; they count for the mean only where they are among `pairs` too.
     """
     if not pairs:
         return Decision("unverified", "no held-out task could judge it", None, None)
-    flaw = _not_finite(pairs, gate) or _uncovered(pairs)
+    flaw = _not_finite((*pairs, *(pair for pair in golden if pair not in pairs)), gate) or _uncovered(pairs)
     if flaw:
         return Decision("invalid", flaw, None, None)
     both = _both(pairs, gate)
@@ -67,6 +68,7 @@ def strict(pairs: Sequence[Pair], *, gate: Gate, deterministic: bool) -> Decisio
     verdict, why = _compared(baseline, candidate, deterministic)
     if gate.no_regression:
         verdict, why = _without_regression(pairs, gate, (verdict, why))
+    verdict, why = _without_veto(golden, gate, (verdict, why))
     numbers = f"{gate.metric} {baseline:.3f} -> {candidate:.3f} on {_tasks(len(both))}"
     return Decision(verdict, f"{why} ({numbers})", baseline, candidate)
 
@@ -97,6 +99,25 @@ def _without_regression(pairs: Sequence[Pair], gate: Gate, found: tuple[Verdict,
     if missing:
         return "inconclusive", f"not measured on both sides: {_named(missing)}"
     return found
+
+
+def _without_veto(golden: Sequence[Pair], gate: Gate, found: tuple[Verdict, str]) -> tuple[Verdict, str]:
+    """A golden task that fell refuses the candidate.
+
+    One that is missing may have fallen: what would have won is then tried anew another night, as after any measurement
+    that says too little. To call it inconclusive would park a good rule for one failed call.
+    """
+    fallen = regressions(golden, gate)
+    if fallen:
+        return "harmful", f"the golden task{_s(fallen)} {_named(fallen)} got worse"
+    missing = [pair for pair in golden if pair.base is None or pair.cand is None]
+    if missing and found[0] in ("strong", "suggestive"):
+        return "invalid", f"the golden task{_s(missing)} {_named(missing)} could not be measured on both sides"
+    return found
+
+
+def _s(pairs: Sequence[Pair]) -> str:
+    return "" if len(pairs) == 1 else "s"
 
 
 def _not_finite(pairs: Sequence[Pair], gate: Gate) -> str | None:

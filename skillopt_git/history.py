@@ -44,6 +44,13 @@ def show(repo: GitRepo, rev: str) -> Commit:
     return _commits(repo, "--max-count=1", _commit_id(repo, rev), "--")[0]
 
 
+def authors(repo: GitRepo, rev: str, *, most: int) -> tuple[str, ...]:
+    """The names of who wrote the last `most` commits, each once."""
+    options = ["--no-commit-header", "--format=%an%x00", f"--max-count={most}"]
+    named = repo.run("rev-list", *options, _commit_id(repo, rev), "--").fields
+    return tuple(dict.fromkeys(name.strip() for name in named if name.strip()))
+
+
 def is_ancestor(repo: GitRepo, ancestor: str, descendant: str) -> bool:
     done = repo.attempt("merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant)
     if done.code > 1:

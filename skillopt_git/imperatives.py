@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 
+from skillopt_git.checks import check
 from skillopt_git.clauses import trimmed
-from skillopt_git.judges import check
-from skillopt_git.model import Check, fold
+from skillopt_git.grammar import QUOTED, Grammar
+from skillopt_git.model import Check, CheckPlace, fold
 from skillopt_git.ports import Reply
+from skillopt_git.saying import says_in_code
 
 RULE_LIMIT = 200
-SAME_WORDS = 0.75  # share of the longer wish's words that the shorter one has to have, with none of its own
+SAID_LIMIT = 20_000  # characters of an answer whose words are looked at
+USUAL = "en"  # the language of most words about code, where others have the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
     """One wish: the rule `text`, what it prefers and avoids where it names them, whether it forbids.
 
-    `checks` are outcome checks from the words; none where the words name nothing to look for in an answer.
+    `checks` are outcome checks from the words; none where the words name nothing to look for in an answer. `stems` are
+    the words that carry it, without endings, `telling` those of them that not every other wish has, `names` what looks
+    like code (files, functions, flags), `limits` the words that say where it holds;
+    `asks`: it begins with a verb that asks, or says that something is to be otherwise. `moved` are those of its telling
+    words and names that came into the next answer, or went out of it; `coded` those of them that stood in its code, as
+    typed, with a plus or a minus before; `gone`: something went out.
     """
 
     text: str
@@ -28,94 +35,147 @@ class Wish:
     avoid: str | None = None
     forbids: bool = False
     checks: tuple[Check, ...] = ()
+    stems: frozenset[str] = frozenset()
+    telling: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    limits: frozenset[str] = frozenset()
+    asks: bool = False
+    moved: frozenset[str] = frozenset()
+    coded: frozenset[str] = frozenset()
+    gone: bool = False
 
 
 # --- tools -------------------------------------------------------------------------------------------------------
 
-_STOP = (
-    r"(?:for|in|to|when|on|with|from|as|because|if|unless|before|after|while|since|at|by|everywhere|first|then|and|"
-    r"or|so|but|like|over|not|never|instead|rather|use)\b"
-)
-_WORD = r"(?:`[^`]+`|[^\s,;.!?`]+(?:[./:][^\s,;!?`]+)*)"
-_TERM = rf"(?!{_STOP}){_WORD}(?:\s+(?!{_STOP}){_WORD}){{0,3}}"
-_AFTER = r"(?=$|[,:]?\s)"
-_REST = rf"{_AFTER}(?=$|[,:]?\s+{_STOP})"
-_VERB = r"(?P<verb>use|run|call|write|prefer|switch to|install with|stick to|stick with)\s+"
-PAIR = re.compile(
-    rf"^(?:always\s+)?{_VERB}(?P<prefer>{_TERM})"
-    rf",?\s+(?:and\s+)?(?P<word>not|never|instead of|rather than|over)\s+(?P<avoid>{_TERM}){_REST}",
-    re.IGNORECASE,
-)
-BARE_PAIR = re.compile(rf"^(?P<prefer>{_WORD}),?\s+not\s+(?P<avoid>{_WORD})$", re.IGNORECASE)
-BARE_SWAP = re.compile(rf"^not\s+(?P<avoid>{_WORD}),?\s+(?:but\s+)?(?P<prefer>{_WORD})$", re.IGNORECASE)
-_TOOL = re.compile(
-    rf"^(?:always\s+)?(?P<verb>use|run|call|switch to|install with)\s+(?P<prefer>{_TERM}){_REST}",
-    re.IGNORECASE,
-)
-_UNUSED = re.compile(
-    rf"^(?:(?:do not|never)\s+use|(?:avoid|stop|do not|never)\s+using)\s+(?P<avoid>{_TERM})$", re.IGNORECASE
-)
-_SWAP = re.compile(
-    rf"^(?:(?:do not|never)\s+use|(?:avoid|stop)\s+using)\s+(?P<avoid>{_TERM})[,:]?\s+(?:but\s+)?"
-    rf"use\s+(?P<prefer>{_TERM})$",
-    re.IGNORECASE,
-)
-_QUALIFIED = frozenset({"prefer", "write", "stick to", "stick with"})  # take ideas as often as tools
 _LAUNCHERS = frozenset(
     "bun bundle cargo composer conda deno docker dotnet git go gradle helm just kubectl make mix mvn npm npx pip pnpm "
-    "podman poetry pytest python rake ruff swift terraform tox uv yarn".split()
+    "podman poetry pytest python rake ruff swift terraform tofu tox uv yarn".split()
 )
 _COMMON = frozenset(
     "a an the it this that these those them our your my me us some any all only both one two new more less plain "
     "english german french spanish italian dutch portuguese chinese japanese metric imperial "
-    "snake_case camelcase kebab-case pascalcase".split()
+    "snake_case camelcase kebab-case pascalcase tabs spaces".split()
 )
-_IDEA = re.compile(r"[a-z-]{2,}(?:[^suio\W]s|ions?|ing|ance|ence|ity|ment|ness)")
+_IDEA = re.compile(r"[a-z-]{2,}(?:[^\W\d_suio]s|ions?|ing|ance|ence|ity|ment|ness)")
+_GERMAN_IDEA = re.compile(r"[a-zäöüß]{3,}(?:ung|ungen|heit|keit|schaft|en)", re.IGNORECASE)
+_QUOTED = re.compile(QUOTED)
 
 
-def name(term: str, *, qualified: bool = False) -> str | None:
+def name(term: str, grammar: Grammar, *, qualified: bool = False) -> str | None:
     """What an answer that uses the term would literally say: a tool, a command, a quoted word; None for an idea.
 
     `qualified`: only what looks like code will do.
     """
-    quoted = re.fullmatch(r"`([^`]+)`|\"([^\"]+)\"|'([^']+)'", term)
-    if quoted:
-        return (quoted[1] or quoted[2] or quoted[3]).strip() or None
+    if _QUOTED.fullmatch(term):
+        return term[1:-1].strip() or None
     words = term.split()
     first, last = words[0].lower(), words[-1]
     if first in _COMMON or (len(words) > 1 and first not in _LAUNCHERS) or len(words) > 2:
         return None
     plain = last.isalpha() and last[1:].islower()
-    return None if _IDEA.fullmatch(last) or (plain and qualified) or not re.search(r"\w", term) else term
+    idea = _IDEA.fullmatch(last) or _GERMAN_IDEA.fullmatch(last) or last.casefold() in grammar.common
+    return None if idea or (plain and qualified) or not re.search(r"\w", term) else term
 
 
-def read(clause: str) -> Wish | None:
-    """A clause in imperative words as a wish; None when too little or too much is left of it."""
-    text = re.sub(r"^(?:don'?t|do not)\s+", "do not ", " ".join(trimmed(clause).split()), flags=re.IGNORECASE)
-    if len(text.split()) < 2 or len(text) > RULE_LIMIT:
+def read(clause: str, grammar: Grammar, *, least: int = 2) -> Wish | None:
+    """A clause in imperative words as a wish; None when too little (fewer words than `least`) or too much is left."""
+    text = grammar.do_not.sub(lambda found: _spelled_out(found[0], grammar), " ".join(trimmed(clause, grammar).split()))
+    if len(text.split()) < least or len(text) > RULE_LIMIT:
         return None
-    swap = _SWAP.match(text)
+    swap = grammar.swap.match(text)
     if swap:
-        return read(f"use {swap['prefer']}, not {swap['avoid']}")
-    forbids = bool(re.match(r"(?:do not|never|avoid|stop)\s", text, re.IGNORECASE))
-    named = _UNUSED.match(text) if forbids else PAIR.match(text) or _TOOL.match(text)
-    terms = named.groupdict() if named else {}
-    verb = fold(terms.get("verb") or "")
-    prefer, avoid = (terms.get("prefer"), terms.get("avoid"))
-    if prefer and not avoid and name(prefer) is None:
-        prefer = None
+        return read(use_instead(swap["prefer"], swap["avoid"], grammar), grammar)
+    text = _uncapitalised(text)
+    ban = grammar.forbids.match(text)
+    left = ban is None and bool(grammar.left.search(text))
+    prefer, avoid, qualified = _terms(text, ban is not None, grammar)
+    body = text[ban.end() :] if ban else text
     return Wish(
         text=text[:1].upper() + text[1:],
         prefer=_bare_term(prefer),
         avoid=_bare_term(avoid),
-        forbids=forbids,
-        checks=_checks(*(name(term, qualified=verb in _QUALIFIED) if term else None for term in (prefer, avoid))),
+        forbids=ban is not None or left,
+        checks=_checks(*(name(term, grammar, qualified=qualified) if term else None for term in (prefer, avoid))),
+        stems=stems(body, grammar),
+        telling=_telling(body, grammar),
+        names=_names(text),
+        asks=grammar.verb_of(text) in grammar.verbs or bool(grammar.wanting.search(text)),
+        limits=frozenset(word for word in _words(grammar.contrast.sub("", body)) if word in grammar.limits),
     )
 
 
-def wish_of(rule: str) -> Wish:
-    """A rule's text read as the wish it states."""
-    return read(rule) or Wish(text=rule)
+def use_instead(prefer: str, avoid: str, grammar: Grammar) -> str:
+    """The plainest rule about two things."""
+    cues = grammar.cues
+    return f"{cues.use[0]} {prefer}, {(cues.firm or cues.instead)[0]} {avoid}"
+
+
+def _uncapitalised(text: str) -> str:
+    """As it would stand inside a sentence, so that a rule reads like the words it came from."""
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
+def _spelled_out(words: str, grammar: Grammar) -> str:
+    return f"{grammar.cues.not_[0]} " if fold(words) in grammar.contracted else words
+
+
+def _terms(text: str, forbids: bool, grammar: Grammar) -> tuple[str | None, str | None, bool]:
+    """What a wish prefers and avoids, and whether only what looks like code counts as a name there."""
+    if forbids:
+        unused = grammar.unused.match(text)
+        avoid = unused["avoid"] if unused else _no_thing(text, grammar)
+        avoid = _plain(avoid) if avoid else None
+        return None, avoid if avoid and name(avoid, grammar) else None, False
+    found = grammar.pair.match(text) or grammar.tool.match(text) or contrast_in(text, grammar)
+    if found is None:
+        return None, None, False
+    terms = found.groupdict()
+    prefer, avoid = (_without_verbs(terms.get(part), grammar) for part in ("prefer", "avoid"))
+    verb = terms.get("verb")
+    if prefer and not avoid and name(prefer, grammar) is None:
+        prefer = None
+    return prefer, avoid, verb is not None and fold(verb) in grammar.qualified
+
+
+def contrast_in(text: str, grammar: Grammar) -> re.Match[str] | None:
+    """ "named exports instead of default exports". A bare "not" contrasts two things only after a comma."""
+    found = grammar.loose_pair.search(text)
+    if found is None or fold(found["word"]) not in grammar.firm:
+        return found
+    between = text[found.end("prefer") : found.start("word")]
+    return found if "," in between or ";" in between else None
+
+
+def _plain(term: str) -> str:
+    words = term.split()
+    return " ".join(words[1:] if len(words) > 1 and words[0].lower() in _COMMON else words)
+
+
+def _no_thing(text: str, grammar: Grammar) -> str | None:
+    """ "no pip": the thing, where it is one that an answer would name."""
+    found = grammar.kind.match(text)
+    thing = text[found.end() :] if found else ""
+    return thing if thing and len(thing.split()) == 1 and name(thing, grammar) else None
+
+
+def _without_verbs(term: str | None, grammar: Grammar) -> str | None:
+    """Verbs that a language puts beside the thing are not of its name."""
+    if term is None or not grammar.cues.verbs_last:
+        return term
+    words = term.split()
+    kept = [word for word in words if fold(word) not in grammar.verbs and fold(word) not in grammar.common]
+    return " ".join(kept or words)
+
+
+def wish_of(rule: str, grammars: Sequence[Grammar]) -> Wish:
+    """A rule's text read as the wish it states, by the grammars that know most of its words."""
+    words = _words(rule)
+    known = {item.language: item.talks(words) for item in grammars}
+    fit = [item for item in grammars if known[item.language] == max(known.values(), default=0)]
+    fit.sort(key=lambda item: item.language != USUAL)
+    found = [wish for wish in (read(rule, item) for item in fit) if wish is not None]
+    whole = Wish(text=rule, stems=frozenset(_words(rule)), telling=frozenset(_words(rule)), names=_names(rule))
+    return max(found, key=lambda wish: (bool(wish.prefer) + bool(wish.avoid), wish.forbids), default=whole)
 
 
 def _bare_term(term: str | None) -> str | None:
@@ -141,6 +201,28 @@ def consistent(checks: Sequence[Check]) -> tuple[Check, ...]:
     return tuple(kept)
 
 
+PLACES: tuple[CheckPlace, ...] = ("command", "code")
+
+
+def placed(checks: Sequence[Check], wrong: Sequence[str], right: Sequence[str]) -> tuple[Check, ...]:
+    """The checks of one wish, looking only at commands or code where the answers around it have its words there.
+
+    What was wrong has to be seen there, too: a word that was turned down in prose is looked for in prose.
+    """
+    words = [item for item in checks if item.op in ("contains", "not_contains")]
+    for place in PLACES:
+        if any(_stands(item, place, right if item.op == "contains" else wrong) for item in words) and all(
+            _stands(item, place, wrong) for item in words if item.op == "not_contains"
+        ):
+            return tuple(replace(item, where=place) if item in words else item for item in checks)
+    return tuple(checks)
+
+
+def _stands(item: Check, place: CheckPlace, answers: Sequence[str]) -> bool:
+    there = Check(op="contains", arg=item.arg, where=place)
+    return any(check(there, Reply(text=answer)) for answer in answers)
+
+
 def _contradict(one: Check, other: Check) -> bool:
     """Whether what one check asks an answer to say is what the other forbids."""
     pairs = ((one, other), (other, one))
@@ -150,73 +232,65 @@ def _contradict(one: Check, other: Check) -> bool:
     )
 
 
-# --- sameness ----------------------------------------------------------------------------------------------------
+# --- words -------------------------------------------------------------------------------------------------------
 
-_CONTRAST = re.compile(
-    rf"(?<!\bdo),?\s+(?:and\s+)?(?:not|never|instead of|rather than|over)\s+(?:the\s+)?{_TERM}", re.IGNORECASE
-)
-_FILLER = frozenset(
-    "a an the our your my its we you i it any all every each always never do not don't avoid stop ever just simply "
-    "please directly straight to in on at of for is are be".split()
-)
-_LIMITING = frozenset("no non not without except unless only if when until outside".split())
-_ENDING = re.compile(r"(?:ing|ed|es|s|ly)$")
+_TOKEN = re.compile(r"[\w@./:+'#%\\-]+")
 
 
-def same(one: Wish, other: Wish) -> bool:
-    """Whether two wishes are one need. Wishes that name different tools, or forbid what the other asks, never are."""
-    if _folded(one.text) == _folded(other.text):
-        return True
-    if one.forbids != other.forbids:
-        return False
-    if one.prefer and other.prefer and _folded(one.prefer) != _folded(other.prefer):
-        return False
-    if one.avoid and other.avoid:
-        return _folded(one.avoid) == _folded(other.avoid) and bool(one.prefer) == bool(other.prefer)
-    return _alike(_stems(one.text), _stems(other.text))
+def _words(text: str) -> list[str]:
+    return [word.strip(".:'-/") or word for word in _TOKEN.findall(fold(text))]
 
 
-def completes(first: Wish, second: Wish) -> bool:
-    """ "do not use Y" followed by no more than "use X" is the one wish "use X, not Y"."""
-    whole = first.avoid and not first.prefer and second.prefer and not second.avoid
-    return bool(whole) and _stems(second.text) == _stems(f"use {second.prefer}")
-
-
-def opposed(one: Wish, other: Wish) -> bool:
-    """Whether the later of the two takes the other back: one asks for what the other turns down."""
-    return _turned_down(one, other) or _turned_down(other, one) or _same_but_forbidden(one, other)
-
-
-def _turned_down(one: Wish, other: Wish) -> bool:
-    return bool(one.prefer and other.avoid) and fold(one.prefer or "") == fold(other.avoid or "")
-
-
-def _same_but_forbidden(one: Wish, other: Wish) -> bool:
-    return one.forbids != other.forbids and _stems(one.text) == _stems(other.text)
-
-
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    """The same words, or the words of the other and few more, none of which limits or counts."""
-    shorter, longer = (one, other) if len(one) <= len(other) else (other, one)
-    if not shorter <= longer or len(shorter) < SAME_WORDS * len(longer):
-        return False
-    return not any(word in _LIMITING or any(map(str.isdigit, word)) for word in longer - shorter)
-
-
-@lru_cache(maxsize=8192)  # a wish is held against every known need
-def _folded(text: str) -> str:
-    return fold(text)
-
-
-@lru_cache(maxsize=8192)
-def _stems(text: str) -> frozenset[str]:
+def stems(text: str, grammar: Grammar) -> frozenset[str]:
     """The words that carry a wish, without their endings. What it turns down beside what it asks for is left out."""
-    words = re.findall(r"[\w@./:+'#-]+", fold(_CONTRAST.sub("", text)))
-    return frozenset(_stem(word.strip(".:'")) for word in words if word not in _FILLER)
+    words = _words(grammar.contrast.sub("", text))
+    return frozenset(grammar.stem(word) for word in words if word and word not in grammar.common)
 
 
-def _stem(word: str) -> str:
-    bare = _ENDING.sub("", word)
-    if bare == word or len(bare) < 3:
-        return word.removesuffix("e")
-    return bare[:-1] if bare[-1] == bare[-2] else bare.removesuffix("e")
+def _telling(text: str, grammar: Grammar) -> frozenset[str]:
+    """All words that may tell one wish from another, also those of what it turns down."""
+    parts = [
+        part
+        for word in _words(text)
+        for part in (word.split("-") if re.fullmatch(r"[^\W\d_]+(?:-[^\W\d_]+)+", word) else [word])
+    ]
+    words = {grammar.stem(word) for word in parts if word not in grammar.common and word not in grammar.once}
+    return frozenset(word for word in words if word not in grammar.generic and len(word) > 1)
+
+
+def moved(wish: Wish, grammar: Grammar, *, ask: str, before: str, after: str) -> Wish:
+    """The wish with what it changed in the answer. What was asked for anyway is changed by no wish."""
+    if not before or not after:
+        return wish
+    asked, had, has = (said(text, grammar) for text in (ask, before, after))
+    telling = (wish.telling | wish.names) - grammar.ordinary
+    changed = {word for word in telling if (word in had) != (word in has) and word not in asked}
+    typed = [word for word in _words(wish.text) if grammar.stem(word) in changed or word in changed]
+    came = (f"+{word}" for word in typed if says_in_code(after, word))
+    went = (f"-{word}" for word in typed if says_in_code(before, word))
+    return replace(wish, moved=frozenset(changed), coded=frozenset((*came, *went)), gone=not changed <= has)
+
+
+def content(text: str, grammar: Grammar) -> frozenset[str]:
+    """The words of a text that tell what it is about, by their stems."""
+    known = {*grammar.words, *grammar.pointers, *grammar.once}
+    words = (grammar.stem(word) for word in _words(text[:SAID_LIMIT]) if word not in known)
+    return frozenset(words) - grammar.generic - grammar.ordinary
+
+
+def said(text: str, grammar: Grammar) -> frozenset[str]:
+    """The words of a text by their stems, and what is written like code in it."""
+    words = _words(text[:SAID_LIMIT])
+    parts = (part for word in words for part in {word, *re.split(r"[^\w]+|_", word)} if part)
+    return frozenset(map(grammar.stem, parts)) | _names(text[:SAID_LIMIT])
+
+
+_CODE = re.compile(
+    r"`([^`]+)`|(?<![\w.])([\w.-]*/[\w./-]+|[\w-]+\.[a-z]{2,5}\b|\w+\(\)|--?[a-z][\w-]*|\\[a-z]+|\w+_\w+)"
+)
+
+
+def _names(text: str) -> frozenset[str]:
+    """What is written like code, whole and by its last part: `locales/de.json` is also `de.json`."""
+    found = {fold(quoted or plain) for quoted, plain in _CODE.findall(text)}
+    return frozenset(found | {name.rsplit("/", 1)[-1] for name in found if "/" in name} - {""})

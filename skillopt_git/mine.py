@@ -1,122 +1,74 @@
 """Sessions to tasks: what people had to say again, as needs with the tasks that were answered wrongly.
 
-Only user-typed prompts are evidence. A correction is a typed prompt after an answer that holds a wish; the task it
-corrects is the last typed prompt before it that held none. What answers a slash command or a shell escape has no such
-task, so a correction of it is left out.
+A task is what was asked before an answer that somebody remarked on; its needs are the wishes of the remarks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
-from skillopt_git.imperatives import Wish, consistent, opposed, same, wish_of
-from skillopt_git.judges import check, score_checks
-from skillopt_git.model import Check, Examples, Need, Session, Task, Turn, digest, need_id, task_id
+from skillopt_git.checks import check
+from skillopt_git.imperatives import Wish, consistent, placed, wish_of
+from skillopt_git.judges import score_checks
+from skillopt_git.languages import Reader
+from skillopt_git.model import Check, Examples, Hint, Outcome, Session, Sighting, Task
+from skillopt_git.needs import Register, Said, kept
 from skillopt_git.ports import Reply
-from skillopt_git.wishes import wishes
+from skillopt_git.remarks import Remark, lines_of, told
+from skillopt_git.sameness import opposed
+from skillopt_git.wishes import Voice
 
-CONTEXT_LIMIT = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Correction:
-    """A typed wish, the ask it corrects, and the answers before and after it."""
-
-    session: Session
-    ask: Turn
-    earlier: str
-    said: Turn
-    wishes: tuple[Wish, ...]
-    before: str
-    after: str
-
-    @property
-    def task(self) -> str:
-        return task_id(self.session.source, self.session.id, self.ask.id)
+MOST_HINTS = 5_000  # that wait; of more, the latest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mined:
-    """Tasks with the needs they show.
+    """Tasks with the needs they show. All but `tasks` tell what was known before, too.
 
-    `wordings` gives each need's wording in each task that asked for it; `turns` the task each correcting turn led to,
-    so that a copy of the turn in another file never counts again.
+    `replaced` gives for a need the later one that contradicts it.
     """
 
     tasks: tuple[Task, ...] = ()
     needs: Mapping[str, str]
-    wordings: Mapping[str, Mapping[str, str]]
-    turns: Mapping[str, str]
+    sightings: tuple[Sighting, ...] = ()
+    hints: tuple[Hint, ...] = ()
+    replaced: Mapping[str, str]
 
 
-def mine(sessions: Sequence[Session], *, needs: Mapping[str, str], turns: Mapping[str, str]) -> Mined:
-    """The tasks of `sessions`. `needs` (id to rule text) and `turns` are those already known."""
-    found = tuple(_unseen(sessions, turns))
-    register = _Register(dict(needs), {need: wish_of(text) for need, text in needs.items()})
-    wordings: dict[str, dict[str, str]] = {}
-    corrected: dict[str, list[Correction]] = {}
-    for correction in found:
-        corrected.setdefault(correction.task, []).append(correction)
-    tasks: list[Task] = []
-    for task, parts in corrected.items():
-        standing = _standing(wish for part in parts for wish in part.wishes)
-        worded: dict[str, str] = {}
-        for wish in standing:
-            worded.setdefault(register.need_of(wish), wish.text)
-        for need, text in worded.items():
-            wordings.setdefault(need, {})[task] = text
-        tasks.append(_task(parts, standing, tuple(worded)))
-    return Mined(
-        tasks=tuple(tasks),
-        needs=register.needs,
-        wordings=wordings,
-        turns={turn_key(item.session, item.said): item.task for item in found},
-    )
+def mine(
+    sessions: Sequence[Session],
+    *,
+    needs: Mapping[str, str],
+    sightings: Sequence[Sighting] = (),
+    hints: Sequence[Hint] = (),
+    replaced: Mapping[str, str] | None = None,
+    reader: Reader,
+    people: frozenset[str] = frozenset(),
+) -> Mined:
+    """The tasks of `sessions`, beside what earlier nights left: `needs` (id to rule text), sightings and hints.
+
+    `people` are names, folded, that no rule may hold.
+    """
+    book = _Book(Register(reader, dict(needs), dict(replaced or {})), sightings, hints)
+    read = [(session, lines_of(session, reader, people)) for session in sorted(sessions, key=_order)]
+    for session, lines in read:
+        for remark in book.unseen(told(session, lines, frozenset())):
+            book.hear(remark)
+    sighted = book.sighted
+    for session, lines in read:
+        for remark in book.unseen(told(session, lines, sighted)):
+            book.place(remark)
+    return book.mined()
 
 
-def _standing(said: Iterable[Wish]) -> tuple[Wish, ...]:
-    """The wishes that hold at the end of a conversation: a later one takes back what it speaks against."""
-    standing: list[Wish] = []
-    for wish in said:
-        standing = [earlier for earlier in standing if not opposed(earlier, wish)]
-        standing.append(wish)
-    return tuple(standing)
-
-
-@dataclass(slots=True)
-class _Register:
-    """The needs known so far, by id: their rule texts, and these read as wishes."""
-
-    needs: dict[str, str]
-    read: dict[str, Wish]
-
-    def need_of(self, wish: Wish) -> str:
-        """The id of the need this wish is one of, founding it where there is none."""
-        own = need_id(wish.text)
-        if own in self.needs:
-            return own
-        for need, known in self.read.items():
-            if same(known, wish):
-                return need
-        self.needs[own], self.read[own] = wish.text, wish
-        return own
-
-
-def turn_key(session: Session, turn: Turn) -> str:
-    """A turn's identity across the files that copied it."""
-    return digest(session.source, turn.id)
-
-
-def _unseen(sessions: Sequence[Session], turns: Mapping[str, str]) -> Iterator[Correction]:
-    """Each correction once: of copies (forks, resumed files) the first in time stands."""
-    seen = dict(turns)
-    for session in sorted(sessions, key=_order):
-        for correction in corrections(session):
-            key = turn_key(session, correction.said)
-            if seen.setdefault(key, correction.task) == correction.task:
-                yield correction
+def wordings(sightings: Iterable[Sighting]) -> dict[str, dict[str, str]]:
+    """Each need's wording in each task that asked for it."""
+    found: dict[str, dict[str, str]] = {}
+    for item in sightings:
+        if item.task is not None:
+            found.setdefault(item.need, {}).setdefault(item.task, item.rule)
+    return found
 
 
 def _order(session: Session) -> tuple[str, str, str]:
@@ -125,74 +77,235 @@ def _order(session: Session) -> tuple[str, str, str]:
     return started, ended, session.id
 
 
-def corrections(session: Session) -> Iterator[Correction]:
-    """The corrections of one session, in order."""
-    asks: list[str] = []
-    asked: Turn | None = None  # what the next answer will be about
-    about: Turn | None = None  # what the last answer was about; None once something else was asked
-    answered = ""
-    for position, turn in enumerate(session.turns):
-        if turn.kind == "answer":
-            about, answered = asked, turn.text
-            continue
-        found = wishes(turn.text, answered) if turn.kind == "prompt" and (about or asks) else ()
-        if not found:
-            asked, about = (turn, None if turn.kind == "prompt" else about)
-            asks += [turn.text] if turn.kind == "prompt" else []
-            continue
-        asked = about or asked
-        if about is not None and about.kind == "prompt" and answered:
-            yield Correction(
-                session=session,
-                ask=about,
-                earlier="\n".join(asks[:-1])[-CONTEXT_LIMIT:],
-                said=turn,
-                wishes=found,
-                before=answered,
-                after=_next_answer(session.turns[position + 1 :]),
-            )
+# --- from remarks to needs and tasks -----------------------------------------------------------------------------
 
 
-def _next_answer(turns: Sequence[Turn]) -> str:
-    """The answer to this prompt: the last that stands before the user says more."""
-    own = takewhile(lambda turn: turn.kind == "answer", turns)
-    return next(reversed([turn.text for turn in own]), "")
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One remark about a task, with the need of each of its wishes."""
+
+    remark: Remark
+    wishes: tuple[tuple[str, Wish], ...]
 
 
-def _task(parts: Sequence[Correction], standing: Sequence[Wish], needs: tuple[str, ...]) -> Task:
-    first, last = parts[0], parts[-1]
-    checks = _checks(parts, standing)
-    task = Task(
-        id=first.task,
-        ask=first.ask.text,
-        context=first.earlier,
-        needs=needs,
-        checks=checks,
-        rubric=None if checks else rubric(tuple(dict.fromkeys(wish.text for wish in standing))),
-        branch=first.session.branch,
-        skills=first.session.skills,
-        sessions=(first.session.id,),
-        origin="mined",
-        outcome="mixed" if last.after else "fail",
+class _Book:
+    """What is found while remarks are read in the order in which they were made, twice.
+
+    First each wish finds its need; then it is known which turns ask for something new, and so what each is about.
+    """
+
+    def __init__(self, register: Register, sightings: Sequence[Sighting], hints: Sequence[Hint]) -> None:
+        self._register = register
+        self._needs = {(item.turn, item.rule): item.need for item in sightings}
+        self._sightings = {(item.turn, item.need): item for item in sightings}
+        self._hints = {
+            Said(item.sighting.turn, item.sighting.session, _wish(register, item), item.meant): item for item in hints
+        }
+        self._faint: dict[tuple[str, str], Said] = {}
+        self._claimed: list[tuple[Hint, str]] = []
+        self._parts: dict[str, list[_Part]] = {}
+        self._waiting: dict[Said, tuple[Remark, Voice]] = {}
+        self._seen = {item.turn: item.session for item in (*sightings, *(hint.sighting for hint in hints))}
+        for item in sightings:
+            register.heard(item.need, item.rule, item.moved)
+        for said in self._hints:
+            register.hinted(said)
+            self._faint[said.turn, said.wish.text] = said
+
+    @property
+    def sighted(self) -> frozenset[str]:
+        return frozenset(turn for turn, _ in self._needs)
+
+    def unseen(self, remarks_: Iterable[Remark]) -> Iterator[Remark]:
+        """Each remark once: of copies (forks, resumed files) the first in time stands."""
+        for remark in remarks_:
+            if self._seen.setdefault(remark.turn, remark.session.id) == remark.session.id:
+                yield remark
+
+    # --- first: which need each wish is ---
+
+    def hear(self, remark: Remark) -> None:
+        for voice in remark.voices:
+            key = (remark.turn, voice.wish.text)
+            if key not in self._needs and key not in self._faint:
+                self._hear(remark, voice)
+
+    def _hear(self, remark: Remark, voice: Voice) -> None:
+        said = Said(remark.turn, remark.session.id, voice.wish, voice.meant)
+        need = self._need(said, voice)
+        if need is None:
+            self._faint[said.turn, said.wish.text] = said
+            return
+        if not voice.faint:
+            self._register.replaces(need, voice.wish)
+        self._needs[remark.turn, voice.wish.text] = need
+        for other in tuple(self._register.claimed(need)):
+            self._needs[other.turn, other.wish.text] = need
+            self._faint.pop((other.turn, other.wish.text), None)
+            if other in self._hints:
+                self._claimed.append((self._hints.pop(other), need))
+
+    def _need(self, said: Said, voice: Voice) -> str | None:
+        if not voice.faint:
+            return self._register.firm(voice.wish)
+        return self._register.alone(said) if voice.meant else self._register.faint(said)
+
+    # --- then: what each is about ---
+
+    def place(self, remark: Remark) -> None:
+        needed = []
+        for voice in remark.voices:
+            key = (remark.turn, voice.wish.text)
+            if key in self._needs:
+                needed.append((self._needs[key], voice.wish))
+                self._sight(remark, voice, self._needs[key])
+            elif key in self._faint and remark.task is not None:
+                self._waiting.setdefault(self._faint[key], (remark, voice))
+        if needed and remark.task is not None:
+            self._parts.setdefault(remark.task, []).append(_Part(remark, tuple(needed)))
+
+    def _sight(self, remark: Remark, voice: Voice, need: str) -> None:
+        self._sightings.setdefault((remark.turn, need), _sighting(remark, voice, need))
+
+    def mined(self) -> Mined:
+        register = self._register
+        tasks = {name: _task(parts, register) for name, parts in self._parts.items()}
+        for hint, need in self._claimed:
+            self._sightings.setdefault((hint.sighting.turn, need), replace(hint.sighting, need=need))
+            task = tasks.get(hint.task.id, hint.task)
+            tasks[task.id] = _with_need(task, need, register)
+        waiting = [self._hint(said, tasks) for said in register.waiting if said in self._hints or said in self._waiting]
+        return Mined(
+            tasks=tuple(tasks.values()),
+            needs=register.needs,
+            sightings=tuple(self._sightings.values()),
+            hints=tuple(waiting[-MOST_HINTS:]),
+            replaced=kept(register.replaced, register.needs),
+        )
+
+    def _hint(self, said: Said, tasks: Mapping[str, Task]) -> Hint:
+        if said in self._hints:
+            return self._hints[said]
+        remark, voice = self._waiting[said]
+        own = _bare_task(remark)
+        return Hint(
+            sighting=_sighting(remark, voice, ""),
+            task=tasks.get(own.id, own),
+            asks=voice.wish.asks,
+            meant=voice.meant,
+            coded=tuple(sorted(voice.wish.coded)),
+        )
+
+
+def _wish(register: Register, hint: Hint) -> Wish:
+    wish = wish_of(hint.sighting.rule, register.reader.grammars)
+    return replace(wish, asks=hint.asks, moved=frozenset(hint.sighting.moved), coded=frozenset(hint.coded))
+
+
+def _sighting(remark: Remark, voice: Voice, need: str) -> Sighting:
+    return Sighting(
+        need=need,
+        rule=voice.wish.text,
+        quote=voice.quote,
+        turn=remark.turn,
+        session=remark.session.id,
+        source=remark.session.source,
+        time=remark.said.time or remark.session.started,
+        task=remark.task,
+        moved=tuple(sorted(voice.wish.moved)),
     )
+
+
+# --- tasks -------------------------------------------------------------------------------------------------------
+
+
+def _bare_task(remark: Remark) -> Task:
+    """The task a remark is about, before anything is known of what it needs."""
+    if remark.ask is None or remark.task is None:
+        raise ValueError("the remark is about no answer")
+    return Task(
+        id=remark.task,
+        ask=remark.ask.text,
+        context=remark.earlier,
+        branch=remark.session.branch,
+        skills=remark.session.skills,
+        sessions=(remark.session.id,),
+        origin="mined",
+        outcome=_outcome(remark.after),
+        examples=Examples(pass_=remark.after or None, fail=remark.before or None),
+    )
+
+
+def _outcome(after: str) -> Outcome:
+    return "mixed" if after else "fail"
+
+
+def _task(parts: Sequence[_Part], register: Register) -> Task:
+    ordered = sorted(parts, key=lambda part: _place(part.remark))
+    first, last = ordered[0].remark, ordered[-1].remark
+    standing = _standing(ordered)
+    checks = _checks(ordered, standing, register)
+    needs = tuple(dict.fromkeys(need for need, _ in standing))
+    bare = replace(_bare_task(first), needs=needs, checks=checks, outcome=_outcome(last.after))
+    task = judged(bare, [register.needs[need] for need in needs])
     return replace(task, examples=_examples(task, before=first.before, after=last.after))
 
 
-def _checks(parts: Sequence[Correction], standing: Sequence[Wish]) -> tuple[Check, ...]:
+def _place(remark: Remark) -> int:
+    return remark.session.turns.index(remark.said)
+
+
+def _standing(parts: Sequence[_Part]) -> tuple[tuple[str, Wish], ...]:
+    """The wishes that hold at the end of a conversation: a later one takes back what it speaks against."""
+    standing: list[tuple[str, Wish]] = []
+    for need, wish in (pair for part in parts for pair in part.wishes):
+        standing = [earlier for earlier in standing if not opposed(earlier[1], wish)]
+        standing.append((need, wish))
+    return tuple(standing)
+
+
+def _checks(parts: Sequence[_Part], standing: Sequence[tuple[str, Wish]], register: Register) -> tuple[Check, ...]:
     """The checks of the wishes, as far as they agree with each other and with the answers around the correction."""
-    last_word = consistent([item for wish in reversed(standing) for item in wish.checks])
-    accepted = Reply(text=parts[-1].after)
+    after = parts[-1].remark.after
+    by_need = {need: wish.checks or register.rule(need).checks for need, wish in standing}
+    last_word = consistent([item for checks in reversed(by_need.values()) for item in checks])
     found: dict[Check, None] = {}
-    for wish in standing:
-        own = [item for item in wish.checks if item in last_word and not _contradicted(item, accepted)]
-        if any(_turned_down(part.before, own) for part in parts if wish in part.wishes):
+    for need, checks in by_need.items():
+        own = [item for item in checks if item in last_word and not _contradicted(item, after)]
+        about = [part.remark for part in parts if need in dict(part.wishes)]
+        befores = [remark.before for remark in about]
+        own = list(placed(own, befores, [remark.after for remark in about]))
+        if any(_turned_down(before, own) for before in befores):
             found.update(dict.fromkeys(own))
     return tuple(found)
 
 
-def _contradicted(forbids: Check, accepted: Reply) -> bool:
+def judged(task: Task, rules: Sequence[str]) -> Task:
+    """The task with a rubric beside its checks where it needs one.
+
+    It does where there is no check, and where an answer that only repeats the wish would pass all there are.
+    """
+    repeated = Reply(text="; ".join(rules))
+    enough = task.checks and not all(check(item, repeated) for item in task.checks)
+    return replace(task, rubric=None if enough else rubric(rules))
+
+
+def _with_need(task: Task, need: str, register: Register) -> Task:
+    """A task that turns out to show one need more."""
+    if need in task.needs:
+        return task
+    before, after = task.examples.fail or "", task.examples.pass_ or ""
+    own = placed([item for item in register.rule(need).checks if not _contradicted(item, after)], [before], [after])
+    fit = own if _turned_down(before, own) else ()
+    needs = (*task.needs, need)
+    more = replace(task, needs=needs, checks=consistent((*task.checks, *fit)))
+    named = judged(more, [register.needs[item] for item in needs if item in register.needs])
+    return replace(named, examples=_examples(named, before=before, after=after))
+
+
+def _contradicted(forbids: Check, accepted: str) -> bool:
     """Whether the accepted answer says what nobody was to say. An answer that leaves out a word is only short."""
-    return forbids.op == "not_contains" and not check(forbids, accepted)
+    return forbids.op == "not_contains" and not check(forbids, Reply(text=accepted))
 
 
 def _turned_down(answer: str, checks: Sequence[Check]) -> bool:
@@ -201,7 +314,7 @@ def _turned_down(answer: str, checks: Sequence[Check]) -> bool:
 
 
 def rubric(rules: Sequence[str]) -> str:
-    return "The answer does what the user asked and keeps to this: " + "; ".join(rules) + "."
+    return "The answer does what the user asked and keeps to this: " + "; ".join(dict.fromkeys(rules)) + "."
 
 
 def _examples(task: Task, *, before: str, after: str) -> Examples:
@@ -214,15 +327,7 @@ def _examples(task: Task, *, before: str, after: str) -> Examples:
     )
 
 
-def sessions_of(need: str, tasks: Iterable[Task]) -> frozenset[str]:
-    """Where a need was seen. A task that names no session (from a file) stands for one of its own."""
-    return frozenset(
-        session for task in tasks if need in task.needs for session in (task.sessions or (f"task {task.id}",))
-    )
-
-
-def recurring(needs: Mapping[str, str], tasks: Sequence[Task], *, min_sessions: int) -> tuple[Need, ...]:
-    """The needs seen in at least `min_sessions` sessions, in the order of their ids."""
-    return tuple(
-        Need(need, text) for need, text in sorted(needs.items()) if len(sessions_of(need, tasks)) >= min_sessions
-    )
+def sessions_of(need: str, tasks: Iterable[Task], sightings: Iterable[Sighting] = ()) -> frozenset[str]:
+    """Where a need was voiced. A task that names no session (from a file) stands for one of its own."""
+    asked = (session for task in tasks if need in task.needs for session in (task.sessions or (f"task {task.id}",)))
+    return frozenset((*asked, *(item.session for item in sightings if item.need == need)))

@@ -10,14 +10,16 @@ from skillopt_git import consolidate, edits, gate
 from skillopt_git.config import Config
 from skillopt_git.consolidate import Bench, Reflection
 from skillopt_git.errors import BackendError, ConfigError, MeasurementInvalid
+from skillopt_git.judges import judgeable
+from skillopt_git.languages import Reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
-from skillopt_git.mine import sessions_of
+from skillopt_git.mine import wordings
 from skillopt_git.model import Candidate, Document, Edit, Need, Reason, Split, Task
 from skillopt_git.ports import CallFailed, Gated, Listener
 from skillopt_git.recall import NEAR_DUPLICATE, History, held_back
 from skillopt_git.replay import Documents, Rollout, replay
 from skillopt_git.similarity import similarity
-from skillopt_git.wishes import everywhere
+from skillopt_git.wishes import every_task
 
 PASSING = frozenset({"network", "rate", "timeout"})  # failures that may be gone when tried again
 DEAD = PASSING | {"auth", "quota", "process"}
@@ -36,6 +38,7 @@ class Night:
     models: Models
     tasks: tuple[Task, ...]
     notify: Listener
+    reader: Reader
     candidates: list[Candidate] = field(default_factory=list)
     unmatched: list[tuple[Edit, str]] = field(default_factory=list)
     suppressed: list[tuple[Edit, str]] = field(default_factory=list)
@@ -78,7 +81,7 @@ class Night:
         """Needs for the skill, and needs that go straight to the memory."""
         if skill is None or memory is None or not self.teachable.general_to_memory:
             return (list(needs), []) if skill is not None else ([], list(needs))
-        general = [need for need in needs if everywhere(need.text)]
+        general = [need for need in needs if every_task(need.text, self.reader.grammars)]
         return [need for need in needs if need not in general], general
 
     def _left(self, needs: Sequence[Need]) -> list[Need]:
@@ -126,7 +129,7 @@ class Night:
         ]
 
     def _support(self, need: Need) -> int:
-        return len(sessions_of(need.id, self.known.tasks))
+        return self.known.sessions(need.id)
 
     def _bench(self) -> Bench:
         return Bench(
@@ -184,10 +187,19 @@ class Night:
 
     def _held_out(self, need: Need, shown: Sequence[Rollout]) -> tuple[Task, ...]:
         """The val tasks, without those of a session whose words the optimizer saw or the need is worded in."""
-        wordings = self.known.bank.wordings.get(need.id, {})
-        wording = [task for task in self.known.tasks if task.split == "train" and wordings.get(task.id) == need.text]
+        worded = wordings(self.known.bank.sightings).get(need.id, {})
+        same = [task for task in self.known.tasks if worded.get(task.id) == need.text]
+        wording = [task for task in same if task.split == "train"] or same
         told = {session for task in (*wording, *(item.task for item in shown)) for session in task.sessions}
         return tuple(task for task in self._in("val") if not told & set(task.sessions))
+
+    def _golden(self) -> tuple[Task, ...]:
+        """The tasks that veto, of every need and split, also those that `mine.max_tasks` leaves out otherwise."""
+        return tuple(
+            task
+            for task in self.known.tasks
+            if task.golden and not task.personal and judgeable(task) and task.id not in self.models.skipped
+        )
 
     def _fit(self, edit: Edit, document: Document) -> bool:
         """Whether it may be tried: it changes something, gains no capability, and memory does not hold it back."""
@@ -235,7 +247,9 @@ class Night:
     def _try(self, edit: Edit, document: Document, documents: Documents, held_out: Sequence[Task]) -> None:
         bench = self._bench()
         ended = self.history.ended_trials.get(consolidate.subject(edit, document, bench), 0)
-        candidate = consolidate.trial(edit, document, documents, held_out, bench=bench, ended=ended)
+        candidate = consolidate.trial(
+            edit, document, documents, held_out, golden=self._golden(), bench=bench, ended=ended
+        )
         self.candidates.append(replace(candidate, families=tuple(sorted(self._families(edit)))))
         self.notify(Gated(document.path, edit.sentence, candidate.verdict))
 

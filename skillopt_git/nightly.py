@@ -27,6 +27,7 @@ from skillopt_git.ports import Listener
 from skillopt_git.publish import behind, build, publish, state
 from skillopt_git.recall import History, Proposal, recall
 from skillopt_git.record import Placement, events_of, evidence_of
+from skillopt_git.tasksfile import given_tasks, shared_tasks
 from skillopt_git.views import RunView
 from skillopt_git.workshop import Workshop, open_workshop
 from skillopt_git.worktrees import differs, worktree_folders
@@ -75,13 +76,17 @@ def run(
 def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Listener) -> Known:
     """What a real run would know before it replays anything. Writes nothing but what spares the next one work."""
     shop = open_workshop(path, config, now=now)
+    known = wiring.reader(config)
     inputs = Inputs(
         reading=wiring.reading(config, shop.repo, shop.private, shop.redact, now=now, anew=anew),
         bank=shop.bank(),
-        files=wiring.shared_tasks(shop.repo, shop.base),
+        files=shared_tasks(shop.repo, shop.base.commit),
         teachable=Teachable(skill=None, memory=None, general_to_memory=False),
         history=shop.history(),
         night=shop.stamp.run,
+        reader=known,
+        people=wiring.committers(shop.repo, shop.base, known),
+        machine=shop.private.machine(),
     )
     return gather(inputs, config=config, now=now, notify=notify)
 
@@ -137,18 +142,22 @@ class _Run:
     def _inputs(self, teachable: Teachable, history: History) -> Inputs:
         shop, config, options = self.shop, self.config, self.options
         simulated = shop.stamp.simulated
-        given = wiring.given_tasks(options.tasks_file, simulated=simulated) if options.tasks_file else None
+        given = given_tasks(options.tasks_file, simulated=simulated) if options.tasks_file else None
         reading = None
         if given is None:
             anew = options.anew or simulated
             reading = wiring.reading(config, shop.repo, shop.private, shop.redact, now=shop.stamp.now, anew=anew)
+        known = wiring.reader(config)
         return Inputs(
             reading=reading,
             bank=shop.bank() if given is None else Bank(),
-            files=(given,) if given else wiring.shared_tasks(shop.repo, shop.base, simulated=simulated),
+            files=(given,) if given else shared_tasks(shop.repo, shop.base.commit, simulated=simulated),
             teachable=teachable,
             history=history,
             night=shop.stamp.run,
+            reader=known,
+            people=wiring.committers(shop.repo, shop.base, known),
+            machine=shop.private.machine(),
         )
 
     def _learn(self, inputs: Inputs) -> Learned:

@@ -12,6 +12,7 @@ import shlex
 import sys
 import textwrap
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -39,6 +40,16 @@ class Safe(str):
     """Text that a filter made safe for the kind of template it is shown in."""
 
     __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskLine:
+    """One task in the message of a commit that shares it. `what` is one of our own words: new, changed, dropped."""
+
+    what: str
+    task: str
+    ask: str
+    rule: str
 
 
 # --- text --------------------------------------------------------------------------------------------------------
@@ -279,6 +290,13 @@ def commit_message(edit: EditView, *, trailers: Mapping[str, str]) -> str:
         raise ValueError(f"not the name of a trailer: {wrong[0]!r}")
     lines = [(Safe(key), _line(value)) for key, value in trailers.items()]
     return _templates("text").get_template("commit.txt.j2").render(subject=_subject(edit), edit=edit, trailers=lines)
+
+
+def tasks_message(listed: Sequence[TaskLine], *, trailers: Mapping[str, str]) -> str:
+    """What of a shared bank is new, changed or dropped, task by task."""
+    counts = Counter(line.what for line in listed)
+    lines = [(Safe(key), _line(value)) for key, value in trailers.items()]
+    return _templates("text").get_template("tasks_commit.txt.j2").render(counts=counts, listed=listed, trailers=lines)
 
 
 def _subject(edit: EditView) -> Safe:

@@ -13,20 +13,23 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from skillopt_git import __version__, edits, render, schema
+from skillopt_git import __version__, edits, languages, render
 from skillopt_git.backends.cached import Cached
 from skillopt_git.config import Config
 from skillopt_git.consolidate import judge_question
 from skillopt_git.cycle import ModelDoor, Reading
 from skillopt_git.errors import ConfigError, SafetyError, UsageError
 from skillopt_git.gitrepo import GitRepo, Identity
+from skillopt_git.history import authors
 from skillopt_git.index import Index
-from skillopt_git.judges import RubricJudge, TaskJudge, problem
+from skillopt_git.judges import RubricJudge, TaskJudge
+from skillopt_git.languages import Reader
 from skillopt_git.learned import Models, Teachable
 from skillopt_git.ledger import Ledger
-from skillopt_git.model import Document, DocumentKind, Task, TasksFile, digest
+from skillopt_git.model import Document, DocumentKind, Task, digest
+from skillopt_git.needs import people
 from skillopt_git.ports import Backend, Redaction, SessionSource
-from skillopt_git.private import Private, refuse_newer
+from skillopt_git.private import Private
 from skillopt_git.redact import Redactor, Scanner
 from skillopt_git.scope import Scope
 from skillopt_git.targets import Base, allowed, document_entry
@@ -44,7 +47,6 @@ BACKENDS = {"mock": "skillopt_git.backends.mock:door"}
 SIMULATIONS = frozenset({"mock"})
 DEFAULT_SKILL = ".claude/skills/skillopt-sleep-learned/SKILL.md"
 MEMORIES = ("CLAUDE.md", "AGENTS.md")
-SHARED_TASKS = ".skillopt/tasks"
 SCOPES = {"repository": "repository", "invoked": "repository", "all": "all"}
 
 
@@ -143,70 +145,20 @@ def reading(
     )
 
 
-# --- tasks files -------------------------------------------------------------------------------------------------
+# --- mining ------------------------------------------------------------------------------------------------------
+
+AUTHORS = 5_000  # commits whose authors' names no rule may hold
 
 
-def tasks_file(data: bytes, where: str) -> TasksFile:
-    """A tasks file, or an error that lists everything wrong with it."""
-    refuse_newer(data, where)  # first: what a newer tool wrote may have fields that look wrong from here
-    found = schema.problems(TasksFile, data)
-    if found:
-        raise _not_valid(where, found)
-    file = schema.read(TasksFile, data, where=where)
-    found = [*_twice(file.tasks), *(line for task in file.tasks for line in _task_problems(task, file))]
-    if found:
-        raise _not_valid(where, found)
-    return file
+def reader(config: Config) -> Reader:
+    """In which words people wish for something: the tool's tables and the user's own files."""
+    return languages.reader([Path(path).expanduser() for path in config.mine.cues])
 
 
-def _not_valid(where: str, found: Sequence[str]) -> ConfigError:
-    lines = "\n".join(f"  {line}" for line in found)
-    return ConfigError(f"{where} is not a valid tasks file:\n{lines}", "the format is described in docs/records.md")
-
-
-def _twice(tasks: Sequence[Task]) -> list[str]:
-    ids = [task.id for task in tasks]
-    return [f"tasks: the id '{name}' is used twice" for name in sorted({name for name in ids if ids.count(name) > 1})]
-
-
-def _task_problems(task: Task, file: TasksFile) -> list[str]:
-    found = [f"needs '{need}', which the file's needs do not list" for need in task.needs if need not in file.needs]
-    found += [] if task.ask.strip() else ["its ask is empty"]
-    wrong = [(number, problem(check)) for number, check in enumerate(task.checks)]
-    found += [f"checks[{number}]: {why}" for number, why in wrong if why]
-    return [f"task '{task.id}': {line}" for line in found]
-
-
-def given_tasks(path: Path, *, simulated: bool) -> TasksFile:
-    """`--tasks-file`. A real backend takes only what a person has reviewed."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    file = tasks_file(data, str(path))
-    _refuse_unreviewed(file, str(path), simulated=simulated)
-    return file
-
-
-def _refuse_unreviewed(file: TasksFile, where: str, *, simulated: bool) -> None:
-    if not file.reviewed and not simulated:
-        raise ConfigError(
-            f"{where} is not reviewed, and its texts would leave this machine",
-            'read it, then set "reviewed": true in it',
-        )
-
-
-def shared_tasks(repo: GitRepo, base: Base, *, simulated: bool = True) -> tuple[TasksFile, ...]:
-    """The shared bank at the base commit. A task that two files hold counts once."""
-    known: set[str] = set()
-    files: list[TasksFile] = []
-    for entry in repo.paths(base.commit, SHARED_TASKS):
-        if allowed(entry.path):
-            file = tasks_file(repo.blob(entry.sha), entry.path)
-            _refuse_unreviewed(file, entry.path, simulated=simulated)
-            files.append(replace(file, tasks=tuple(task for task in file.tasks if task.id not in known)))
-            known |= {task.id for task in file.tasks}
-    return tuple(files)
+def committers(repo: GitRepo, base: Base, known: Reader) -> frozenset[str]:
+    """The single names of people who wrote to the repository, folded; a name that is an everyday word is none."""
+    everyday = {word for item in known.grammars for word in item.common | item.verbs}
+    return people(authors(repo, base.commit, most=AUTHORS)) - everyday
 
 
 # --- documents ---------------------------------------------------------------------------------------------------

@@ -1,197 +1,238 @@
 """From a typed prompt to wishes: the cues by which a sentence asks for something to be kept to.
 
-The cues are English. A sentence that shows none of them is no wish: better to miss one than to invent one.
+The cues are a language's table. A sentence that shows none of them is no wish: better to miss one than to invent one.
+What asks for something once more ("also a line in the changelog") is a faint voice: it counts when it comes again.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from skillopt_git.clauses import Clause, clauses, trimmed
-from skillopt_git.imperatives import BARE_PAIR, BARE_SWAP, PAIR, Wish, completes, name, read, same, wish_of
-from skillopt_git.imperatives import RULE_LIMIT as RULE_LIMIT
-from skillopt_git.judges import check
-from skillopt_git.model import Check, fold
-from skillopt_git.ports import Reply
+from skillopt_git.clauses import CITATION, Clause, clauses, questions
+from skillopt_git.grammar import Grammar
+from skillopt_git.imperatives import RULE_LIMIT, Wish, read, use_instead
+from skillopt_git.model import fold
+from skillopt_git.sameness import completes, same
+from skillopt_git.statements import MOST_WORDS, bans_kinds, meant, pointed, turns_down
 
-# --- words -------------------------------------------------------------------------------------------------------
-
-_VERBS = frozenset(
-    "abbreviate add align annotate answer append apply ask assert assign avoid back base batch begin bump build bundle "
-    "cache call capitalise capitalize catch change check cite clean close collapse combine comment commit compare "
-    "compile configure convert copy cover create declare default define delete deploy describe disable document drop "
-    "duplicate edit embed enable end enforce escape exit explain export expose extend extract fetch fix flatten focus "
-    "follow force format generate give go group guess handle hardcode hard-code hide ignore import include increase "
-    "indent inject inline insert install introduce invent isolate keep label leak leave limit link lint list load lock "
-    "log look make mark mention merge mix mock modify move name nest normalise normalize omit open order overwrite "
-    "paraphrase parse pass paste pin place post prefer prefix preserve print propose publish pull push put quote raise "
-    "read rebase redact refactor reference reformat release rely remove rename render reorder repeat replace reply "
-    "report reset respect respond restart return reuse review revert rewrite roll round run save say set separate ship "
-    "shorten show sign simplify skip sort specify spell split squash stage start state stick store structure stub "
-    "summarise summarize suppress swallow switch tag target tell test throw touch track translate trim trust try type "
-    "update upgrade use validate verify wait warn wrap write".split()
+QUOTE_LIMIT = 300
+_CODE_SPAN = re.compile(r"`[^`]*`")
+MOST_THINGS = 4  # words of a thing that is asked for without a verb
+FAINT_LIMIT = 100  # characters of a wish that only counts when it comes again
+# What holds for this moment or this machine only, or names somebody.
+_ONE_OFF = re.compile(
+    r"\[REDACTED:|https?://|(?<!\w)(?:~/|/(?:home|Users|tmp|var|root|mnt|opt)/|[A-Z]:\\)|@\w|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
+    r"|\b(?!(?:UTF|ISO|RFC|PEP|SHA|MD|AES|RSA|ES|HTTP|TLS|CVE)-)[A-Z]{2,}-\d+\b|\b\d{4}-\d\d-\d\d\b|\b(?:\d{1,3}\.){3}\d{1,3}\b|(?<!\w)#\d+"
 )
-# After "no," these ask for something else, once; "always" makes a rule of them.
-_REDIRECTS = frozenset(
-    "back change check continue explain fetch fix give go guess look open read reset restart revert show start tell "
-    "try undo wait".split()
-)
-_NOT_FORBIDDEN = frozenset(
-    "worry mind bother know think care understand see want need have believe get remember panic you we i they agree "
-    "like recall hesitate feel find seem work exist yet even really a an the".split()
-)
-_POINTERS = frozenset("it that this them those these him her so".split())  # mean something only where they were said
-_ADVERB = re.compile(r"^(?:(?:ever|just|simply|first|[a-z]+ly)\s+)+", re.IGNORECASE)
 
 
-def _verb(clause: str) -> str | None:
-    """The verb of a clause in imperative words; None when it speaks of something only its place in a talk tells."""
-    words = _ADVERB.sub("", clause).split()
-    if len(words) < 2 or fold(words[1]).strip(",.:;'\"") in _POINTERS:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """One wish as it was typed. `faint`: it counts only when it comes again; `meant`: it is a wish all the same; `standing`: it is said to be kept to;
+    `added`: it comes on top of what the prompt is about.
+    """
+
+    wish: Wish
+    quote: str
+    faint: bool = False
+    standing: bool = False
+    added: bool = False
+    meant: bool = True
+
+
+def voices(prompt: str, grammar: Grammar, *, answer: str | None, people: frozenset[str] = frozenset()) -> list[Voice]:
+    """The wishes in one typed prompt, in order, each once. `answer` is what the prompt answers to, None if it is none's.
+
+    `people` are names, folded, that no rule may hold.
+    """
+    found: list[Voice] = []
+    for clause in clauses(prompt, grammar):
+        if clause.retracts:
+            found.clear()
+            continue
+        clause = replace(clause, text=_without_reason(clause.text, grammar))
+        for voice in _voices(clause, grammar, answer, found[-1].wish if found else None, people):
+            if not _private(voice.wish.text, people):
+                _add(found, voice, grammar)
+    if answer is not None:
+        for clause in questions(prompt, grammar):
+            asked = _voice(clause, grammar, answer, None, people)
+            if asked is not None and not _private(asked.wish.text, people):
+                _add(found, asked, grammar)
+    return [voice for voice in found if len(voice.wish.text) <= RULE_LIMIT]
+
+
+def _add(found: list[Voice], voice: Voice, grammar: Grammar) -> None:
+    last = found[-1] if found else None
+    if last is not None and _thing_and_ban(last, voice, grammar):
+        whole = read(f"{grammar.cues.use[0]} {_lower(last.wish.text)}, {_lower(voice.wish.text)}", grammar)
+        found[-1] = replace(voice, wish=whole or voice.wish)
+    elif last is not None and completes(last.wish, voice.wish):
+        found[-1] = replace(last, wish=_whole(voice.wish, last.wish, grammar), faint=last.faint and voice.faint)
+    elif last is not None and completes(voice.wish, last.wish):
+        found[-1] = replace(last, wish=_whole(last.wish, voice.wish, grammar), faint=last.faint and voice.faint)
+    else:
+        like = next((at for at, other in enumerate(found) if same(voice.wish, other.wish)), None)
+        if like is None:
+            found.append(voice)
+        elif found[like].faint and not voice.faint:
+            found[like] = voice
+
+
+def _thing_and_ban(last: Voice, voice: Voice, grammar: Grammar) -> bool:
+    """ "pnpm please, we never use npm": what is wished for, and in one breath what is not."""
+    bans = voice.wish.forbids and voice.wish.avoid and not voice.faint
+    short = last.faint and not last.wish.forbids and len(last.wish.text.split()) <= MOST_THINGS
+    return bool(bans and short and last.wish.asks and grammar.verb_of(last.wish.text) not in grammar.verbs)
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _whole(asks: Wish, forbids: Wish, grammar: Grammar) -> Wish:
+    return read(use_instead(asks.prefer or "", forbids.avoid or "", grammar), grammar) or asks
+
+
+def _private(rule: str, people: frozenset[str]) -> bool:
+    """Whether a rule names a person, a machine's path or what held once."""
+    return bool(_ONE_OFF.search(rule)) or any(word in people for word in re.findall(r"\w+", fold(rule)))
+
+
+def _without_reason(text: str, grammar: Grammar) -> str:
+    return grammar.reason.sub("", text)
+
+
+def _voices(
+    clause: Clause, grammar: Grammar, answer: str | None, before: Wish | None, people: frozenset[str]
+) -> list[Voice]:
+    """What a clause voices as a whole; where that is nothing firm, what each part of it does."""
+    whole = _voice(clause, grammar, answer, before, people)
+    if (whole is not None and whole.meant) or ", " not in clause.text:
+        return [whole] if whole is not None else []
+    parts = [part for part in clause.text.split(", ") if len(part.split()) > 1 and not grammar.consent.match(part)]
+    found = (_voice(replace(clause, text=part), grammar, answer, before, people) for part in parts)
+    return [voice for voice in found if voice is not None] or ([whole] if whole is not None else [])
+
+
+def _voice(
+    clause: Clause, grammar: Grammar, answer: str | None, before: Wish | None, people: frozenset[str]
+) -> Voice | None:
+    if len(clause.text) > RULE_LIMIT or CITATION in clause.text or grammar.momentary.search(clause.text):
         return None
-    return words[0].lower().rstrip(",.:;")
+    calm = clause.text.lower() if clause.text.isupper() else clause.text
+    clause = replace(clause, text=calm)
+    refused = clause.refused or (answer is not None and turns_down(calm, answer, grammar))
+    wish, standing = meant(replace(clause, refused=refused), grammar, before, answer)
+    wish = wish and _public(wish, grammar, people)
+    wish = None if wish is None or _says_nothing(wish) else wish
+    plain_ask = clause.asked and wish is not None and not wish.forbids and not grammar.general.search(wish.text)
+    if wish is not None and plain_ask:
+        return Voice(wish=replace(wish, asks=True), quote=clause.quote[:QUOTE_LIMIT], faint=True, meant=answer is None)
+    if wish is not None:
+        aside = bool(grammar.aside.match(clause.quote)) and bool(grammar.anywhere.search(wish.text))
+        added = clause.adds or bool(grammar.remember.search(clause.text))
+        alone = not (standing or _lasting(clause, wish, grammar))
+        said = replace(wish, asks=True) if alone else wish
+        quote = clause.quote[:QUOTE_LIMIT]
+        return Voice(wish=said, quote=quote, faint=alone, standing=standing or aside, added=added)
+    if answer is None:
+        return None
+    rest = grammar.standing.sub(" ", clause.text).strip(" ,;:") if standing else clause.text
+    return _faint(replace(clause, text=rest), grammar) if rest else None
 
 
-# --- reading -----------------------------------------------------------------------------------------------------
-
-_STANDING = re.compile(
-    r"^(?:(?:from now on|in (?:the )?future|going forward|next time|as a rule)\b\s*[,:]?\s*(?:please\s+)?"
-    r"|(?:please\s+)?(?:remember|don'?t forget|do not forget|you (?:again )?forgot)\s*(?:to\s+|[,:]\s*))",
-    re.IGNORECASE,
-)
-_STANDING_TAIL = re.compile(r",?\s+(?:from now on|in (?:the )?future|going forward)$", re.IGNORECASE)
-_INSISTING = re.compile(
-    r"^(?:as\s+)?i(?:'ve| have)?\s+(?:(?:already|just)\s+)?(?:said|told you|asked(?: you)?)\b"
-    r"[,:]?\s*(?:to\s+|that\s+)?",
-    re.IGNORECASE,
-)
-_MAKE_SURE = re.compile(
-    r"^(?:(?:make|be) sure|ensure)\s+(?:to|(?:that\s+)?you)\s+(?=\w)"
-    r"|^(?:make|be) sure\s+(?:that\s+)?(?=(?:we|always|never)\s)",
-    re.IGNORECASE,
-)
-_MODAL = re.compile(
-    r"^(?:(?:we|you)\s+(?:should|must|have to|need to|ought to|are (?:supposed|expected) to)"
-    r"|(?:we|i)(?:\s+want|\s+expect|'d like|\s+would like|\s+need) you to)(?P<negated>n't|\s+not)?\s+(?=\w)",
-    re.IGNORECASE,
-)
-_OWN_HABIT = re.compile(r"^(?:we|i)\s+(?=\w)", re.IGNORECASE)
-_ALWAYS_NEVER = re.compile(r"^(?P<word>always|never)\s+(?=\w)", re.IGNORECASE)
-_DO_NOT = re.compile(r"^(?:don'?t|do not)\s+(?=\w)", re.IGNORECASE)
-_GIVING_UP = re.compile(r"^(?:avoid\s+(?=[\w`])|stop\s+(?=\w+ing\s))", re.IGNORECASE)
-_AGAIN = re.compile(r"\s+again$", re.IGNORECASE)
+def _lasting(clause: Clause, wish: Wish, grammar: Grammar) -> bool:
+    """Whether a wish counts by itself: by "always", by what "we" do, by a ban, by one thing rather than another, or in
+    place of an answer that was turned down. Other words ("sentence case in headings") may be about this one work.
+    """
+    if grammar.anywhere.search(wish.text) or grammar.general.search(wish.text) or grammar.pair.match(wish.text):
+        return True
+    bans = grammar.do_not.match(wish.text) or grammar.stop.match(wish.text)
+    told = (grammar.obliged, grammar.negated, grammar.habit, grammar.unwanted, grammar.banned, grammar.told)
+    corrects = clause.refused and grammar.verb_of(wish.text) in grammar.verbs
+    kinds = bans_kinds(wish.text, grammar)
+    return bool(bans) or kinds or corrects or any(pattern.match(clause.text) for pattern in told)
 
 
-def everywhere(rule: str) -> bool:
+def _says_nothing(wish: Wish) -> bool:
+    """Whether nothing is left of a wish outside its talk; what is put in quotation marks is put into one place."""
+    named = wish.telling or wish.names or wish.prefer or wish.avoid
+    return not named or ('"' in _CODE_SPAN.sub("", wish.text) and not wish.forbids)
+
+
+def _public(wish: Wish, grammar: Grammar, people: frozenset[str]) -> Wish | None:
+    """The wish without a last part that names a person, a machine's path or what held once."""
+    text = wish.text
+    while _private(text, people) and "," in text:
+        text = text.rpartition(",")[0]
+    return wish if text == wish.text else read(text, grammar)
+
+
+# --- faint voices ------------------------------------------------------------------------------------------------
+
+
+def _faint(clause: Clause, grammar: Grammar) -> Voice | None:
+    """What is asked for after an answer without any cue that it holds for more than this one."""
+    text = _asked_for(clause.text, grammar)
+    if len(text) > FAINT_LIMIT or CITATION in text or grammar.question.match(text) or grammar.momentary.search(text):
+        return None
+    if not grammar.praise.sub("", text).strip() or grammar.consent.match(text):
+        return None
+    lone = len(text.split()) == 1
+    if lone and fold(text) in grammar.words:
+        return None
+    wish = read(f"{grammar.cues.use[0]} {text}" if lone and clause.pleads else text, grammar, least=1)
+    if wish is None or not wish.stems - grammar.generic - grammar.once:
+        return None
+    if len(wish.telling) < 2 and not (
+        wish.asks or clause.pleads or clause.refused or wish.names or len(text.split()) < 4
+    ):
+        return None
+    if pointed(text.split()[0], grammar) and not (wish.asks or wish.names):
+        return None
+    firm = not lone and (_for_all(text, wish, grammar) or _measured(text, clause, wish, grammar))
+    wish = replace(wish, asks=(wish.asks or clause.pleads) and (not lone or clause.pleads))
+    return Voice(wish=wish, quote=clause.quote[:QUOTE_LIMIT], faint=not firm, meant=firm)
+
+
+def _asked_for(text: str, grammar: Grammar) -> str:
+    """ "the changelog line is missing" asks to add it."""
+    found, add = grammar.missing.match(text), grammar.cues.add
+    if found is None or not add:
+        return text
+    thing = f"{found['thing']}{found['rest'] or ''}"
+    return f"{thing} {add}" if grammar.cues.verbs_last else f"{add} {_lower(thing)}"
+
+
+def _for_all(text: str, wish: Wish, grammar: Grammar) -> bool:
+    """ "a docstring on every function, please", "whenever you touch the API, bump the version"."""
+    first = text.split()[0]
+    if not grammar.general.search(grammar.standing.sub(" ", text)) or pointed(text, grammar):
+        return False
+    if grammar.being.fullmatch(first):
+        return False  # "I would be glad if ..."
+    if len(text.split()) <= MOST_THINGS and wish.telling and not grammar.being.search(text):
+        first = fold(text.split()[0])
+        vague = first in grammar.common or first in grammar.stops
+        return not vague and grammar.definite.isdisjoint(fold(text).split())  # "type hints everywhere"
+    if fold(first) in grammar.definite and not grammar.cues.plural:
+        return False
+    verbs = [grammar.verb_of(part) for part in text.split(", ")]
+    return any(verb in grammar.verbs and verb not in grammar.once for verb in verbs) or (
+        wish.asks and not any(verb in grammar.once for verb in verbs)
+    )
+
+
+def _measured(text: str, clause: Clause, wish: Wish, grammar: Grammar) -> bool:
+    """ "shorter answers please", "keep comments to a minimum"."""
+    if not grammar.degree.search(text) or pointed(text, grammar) or not grammar.definite.isdisjoint(fold(text).split()):
+        return False
+    verb = grammar.verb_of(text)
+    return len(text.split()) <= MOST_WORDS and (verb in grammar.verbs - grammar.once or clause.pleads or clause.refused)
+
+
+def every_task(rule: str, grammars: tuple[Grammar, ...]) -> bool:
     """Whether a rule is about every task ("always", "never") rather than about one kind of work."""
-    return bool(_ALWAYS_NEVER.match(rule))
-
-
-def wishes(prompt: str, answer: str = "") -> tuple[Wish, ...]:
-    """The wishes in one typed prompt, in order, each once. `answer` is what the prompt answers to."""
-    found: list[Wish] = []
-    for clause in clauses(prompt):
-        if len(clause.text) > RULE_LIMIT:
-            continue
-        refused = clause.refused or _turns_down(clause.text, answer)
-        wish = _meant(replace(clause, refused=refused), found[-1] if found else None)
-        if wish is None:
-            continue
-        if found and completes(found[-1], wish):
-            found[-1] = wish_of(f"Use {wish.prefer}, not {found[-1].avoid}")
-        elif found and completes(wish, found[-1]):
-            found[-1] = wish_of(f"Use {found[-1].prefer}, not {wish.avoid}")
-        elif not any(same(wish, other) for other in found):
-            found.append(wish)
-    return tuple(wish for wish in found if len(wish.text) <= RULE_LIMIT)
-
-
-def _turns_down(text: str, answer: str) -> bool:
-    """ "use X instead of Y" is a plain ask, unless Y is what the answer just did."""
-    contrast = next((found for word in re.finditer(r"\b\w", text) if (found := PAIR.match(text[word.start() :]))), None)
-    avoid = name(contrast["avoid"]) if contrast else None
-    return avoid is not None and check(Check(op="contains", arg=avoid), Reply(text=answer))
-
-
-def _meant(clause: Clause, before: Wish | None) -> Wish | None:
-    """The wish a clause states by its own cue, or as the other half of a refusal."""
-    text = clause.text
-    if "[REDACTED:" in text:
-        return None
-    insisted = _INSISTING.match(text)
-    text = text[insisted.end() :] if insisted else text
-    standing = _STANDING.match(text) or _STANDING_TAIL.search(text)
-    if standing:
-        return _always(text[: standing.start()] + text[standing.end() :])
-    core, obliged = _without_subject(text)
-    refused = clause.refused or insisted is not None
-    if core is None:
-        return None
-    return _forbidden_or_always(core) or _contrast(core, refused or obliged) or _bare(core, refused, obliged, before)
-
-
-def _without_subject(text: str) -> tuple[str | None, bool]:
-    """The imperative core, and whether a subject obliges to it. "You always ..." blames and obliges to nothing."""
-    sure = _MAKE_SURE.match(text)
-    text = text[sure.end() :] if sure else text
-    modal = _MODAL.match(text)
-    if modal:
-        rest = text[modal.end() :]
-        return (f"do not {rest}" if modal["negated"] else rest), True
-    habit = _OWN_HABIT.match(text)
-    if habit is None:
-        return text, False
-    rest = text[habit.end() :]
-    negated = _DO_NOT.match(rest)
-    if negated and _verb(rest[negated.end() :]) not in _VERBS:
-        return None, False  # "we don't have ..." tells how things are
-    if not negated and not _ALWAYS_NEVER.match(rest) and _verb(rest) not in {"use", "prefer"}:
-        return None, False
-    return rest, bool(negated or _ALWAYS_NEVER.match(rest) or PAIR.match(rest))
-
-
-def _always(text: str) -> Wish | None:
-    """What is said to stand from now on."""
-    rest, _ = _without_subject(trimmed(text))
-    if rest is None:
-        return None
-    if _ALWAYS_NEVER.match(rest) or _DO_NOT.match(rest) or _GIVING_UP.match(rest):
-        return _forbidden_or_always(rest)
-    return read(f"always {rest[0].lower()}{rest[1:]}") if _verb(rest) in _VERBS else None
-
-
-def _forbidden_or_always(text: str) -> Wish | None:
-    marked = _ALWAYS_NEVER.match(text)
-    if marked:
-        return read(_AGAIN.sub("", text)) if _verb(text[marked.end() :]) in {*_VERBS, "be"} else None
-    negated = _DO_NOT.match(text)
-    if negated:
-        verb = _verb(text[negated.end() :])
-        return read(_AGAIN.sub("", text)) if verb is not None and verb not in _NOT_FORBIDDEN else None
-    given_up = _GIVING_UP.match(text)
-    if given_up and _POINTERS.isdisjoint(fold(text[given_up.end() :]).split()[:2]):
-        return read(_AGAIN.sub("", text))
-    return None
-
-
-def _contrast(text: str, refused: bool) -> Wish | None:
-    """ "use X, not Y" corrects by itself; "use X instead of Y" may be a plain ask."""
-    pair = PAIR.match(text)
-    if pair and (refused or pair["word"].lower() in {"not", "never"}):
-        return read(text)
-    bare = BARE_PAIR.match(text) or BARE_SWAP.match(text)
-    if bare and refused and name(bare["prefer"]) and name(bare["avoid"]) and _verb(f"use {bare['prefer']}"):
-        return read(f"use {bare['prefer']}, not {bare['avoid']}")
-    return None
-
-
-def _bare(text: str, refused: bool, obliged: bool, before: Wish | None) -> Wish | None:
-    """An imperative without a cue of its own: a wish if an answer was turned down, or to go with "do not use Y"."""
-    verb = _verb(text)
-    if verb not in _VERBS or _AGAIN.search(text):
-        return None
-    if obliged or (refused and verb not in _REDIRECTS):
-        return read(text)
-    wish = read(text) if before is not None else None
-    return wish if wish and before and completes(before, wish) else None
+    return any(item.always_never.match(rule) for item in grammars)

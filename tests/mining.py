@@ -11,7 +11,7 @@ import json
 import sys
 import tomllib
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import combinations
@@ -23,12 +23,13 @@ from skillopt_git.bank import Bank, admit
 from skillopt_git.config import Mine
 from skillopt_git.errors import ConfigError
 from skillopt_git.languages import reader
-from skillopt_git.mine import Mined, mine, turn_key
+from skillopt_git.mine import Mined, mine
 from skillopt_git.needs import people
+from skillopt_git.remarks import turn_key
 from skillopt_git.schema import read
 
 DATA = Path(__file__).parent / "data" / "mining"
-SETS = ("known", "unseen")
+SETS = ("known", "further", "unseen")
 SOURCE = "claude"
 CHECK_OPS = ("contains", "not_contains")
 MOST_RULE = 200  # characters of a rule
@@ -276,8 +277,8 @@ def _message(name: str, turn: Turn) -> dict[str, Any]:
 
 # --- how well they were read -------------------------------------------------------------------------------------
 
-About = Literal["needs", "pairing"]
-ABOUT: tuple[About, ...] = ("needs", "pairing")
+About = Literal["needs", "pairing", "both"]
+ABOUT: tuple[About, ...] = ("needs", "pairing", "both")
 Outcome = Literal["right", "invented", "missed"]
 
 
@@ -385,7 +386,11 @@ def score(repository: Repository, mined: Mined) -> Scores:
     checks, rubrics = _checks(repository, mined, matched)
     families, joined = _families(repository)
     return Scores(
-        findings=(*_needs(repository, mined, heard, matched), *_pairing(repository, mined, heard, matched)),
+        findings=(
+            *_needs(repository, mined, heard, matched),
+            *_pairing(repository, heard),
+            *_both(repository, mined, heard, matched),
+        ),
         checks=checks,
         rubrics=rubrics,
         families=families,
@@ -466,17 +471,29 @@ def _needs(repository: Repository, mined: Mined, heard: _Heard, matched: Mapping
             yield _finding(repository, "needs", "missed", labelled[gold], f"{gold}: {need.rule!r}, heard as {near}")
 
 
-def _pairing(repository: Repository, mined: Mined, heard: _Heard, matched: Mapping[str, str]) -> Iterator[Finding]:
+def _pairing(repository: Repository, heard: _Heard) -> Iterator[Finding]:
+    """Which turns voice a need, and the ask whose answer each is about."""
+    labelled = {(turn, ask) for _, turn, ask in _labelled(repository)}
+    found = {(turn, ask) for _, turn, ask in heard.pairs}
+    order = list(repository.asks)
+    for turn, ask in sorted(labelled | found, key=lambda pair: (order.index(pair[0]), pair)):
+        outcome = _outcome((turn, ask), labelled, found)
+        yield _finding(repository, "pairing", outcome, (turn,), f"about {ask or 'no answer'}")
+
+
+def _both(repository: Repository, mined: Mined, heard: _Heard, matched: Mapping[str, str]) -> Iterator[Finding]:
+    """The same with the need, each of several in one turn: a need with wrong words is wrong in all its turns."""
     labelled = _labelled(repository)
     found = {(matched.get(need, need), turn, ask) for need, turn, ask in heard.pairs}
     order = list(repository.asks)
     for need, turn, ask in sorted(labelled | found, key=lambda pair: (order.index(pair[1]), pair)):
-        outcome: Outcome
-        outcome = (
-            "missed" if (need, turn, ask) not in found else "right" if (need, turn, ask) in labelled else "invented"
-        )
+        outcome = _outcome((need, turn, ask), labelled, found)
         note = f"{mined.needs.get(need, need)!r} about {ask or 'no answer'}"
-        yield _finding(repository, "pairing", outcome, (turn,), note)
+        yield _finding(repository, "both", outcome, (turn,), note)
+
+
+def _outcome(pair: tuple[str, ...], labelled: Container[object], found: Container[object]) -> Outcome:
+    return "missed" if pair not in found else "right" if pair in labelled else "invented"
 
 
 def _finding(
@@ -569,6 +586,7 @@ def totals(scores: Scores) -> list[str]:
         HEAD,
         row("needs", scores.counts("needs")),
         row("pairing", scores.counts("pairing")),
+        row("both", scores.counts("both")),
         f"checks as labelled: {scores.checks}; a rubric alone where only a reader can judge: {scores.rubrics}",
         f"near-copies in one family: {scores.families}; others in one family: {scores.joined}",
         f"contradicted needs replaced: {scores.replaced}; traps in which a need was heard: {len(scores.trapped)}",
@@ -587,11 +605,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mining", description="Labelled dialogues.")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="a file to check")
     parser.add_argument("--score", choices=SETS, help="the set to read and to compare with its labels")
-    parser.add_argument("--verbose", action="store_true", help="with --score known: every difference from the labels")
+    parser.add_argument("--verbose", action="store_true", help="every difference from the labels; not for 'unseen'")
     given = parser.parse_args(arguments)
-    if given.verbose and given.score != "known":
+    if given.verbose and given.score == "unseen":
         parser.error(
-            "--verbose shows the set 'known' only: nobody may tune mining to the other one, so nobody sees it."
+            "--verbose is not for 'unseen': nobody may tune mining to that set, so nobody sees what it misses."
         )
     if given.score:
         scores = measure(given.score)

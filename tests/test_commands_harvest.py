@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from skillopt_git import cli, wiring
+from skillopt_git.model import need_id
+from skillopt_git.private import Private
 from tests.helpers import Repository
-from tests.nights import PNPM, Run, sessions
+from tests.nights import PNPM, TICKET, Run, sessions
+
+TITLES = ("Wishes", "Taken back", "Heard once", "Asked in more")
+HINTED = ["Bump the version", "Bumped it.", "the changelog line is missing", "Added it."]
+LATER = ["From now on, write release notes in English", "I will."]
 
 Say = Callable[..., str]
 Neutral = Callable[..., None]
@@ -60,8 +68,150 @@ def test_harvest_shows_sessions_tasks_and_what_was_skipped(repo: Repository, hom
 
     told = say("harvest")
 
-    for word in ("Sessions", "Add lodash to the web package", "Use pnpm, not npm", "Skipped", "empty"):
+    for word in ("Sessions", "Remove left-pad, nothing uses it", "Use pnpm, not npm", "Skipped", "empty"):
         assert word in told
+
+
+def notes(told: str) -> str:
+    """What is said below the tables, without the days, which move on."""
+    below = min((told.find(title) for title in TITLES if title in told), default=len(told))
+    return re.sub(r"\d{4}-\d\d-\d\d( to \d{4}-\d\d-\d\d)?", "DAY", told[below:])
+
+
+def test_harvest_reads_like_a_readers_notes(repo: Repository, home: Path, say: Say) -> None:
+    """Each wish with how often, what was typed and about what, and how an answer is checked; then what waits."""
+    again = ["Install the dependencies", "Ran npm install.", "No, use pnpm, not npm", "Ran pnpm install."]
+    sessions(home, repo, [*PNPM, again, *TICKET[:1], HINTED, LATER])
+
+    told = say("harvest")
+
+    assert (
+        notes(told).rstrip()
+        == """Wishes
+
+  Use pnpm, not npm
+    5 sessions, DAY
+    “We use pnpm, not npm.”
+      DAY, about “Remove left-pad, nothing uses it”
+    “No, use pnpm, not npm”
+      DAY, about “Install the dependencies”
+    checked: says `pnpm` in a command, does not say `npm` in a command
+
+  Put the ticket number in branch names
+    1 session, DAY, waits for a second session
+    “No, put the ticket number in branch names”
+      DAY, about “Start on the login page”
+    judged by a reader
+
+  Always write release notes in English
+    1 session, DAY, waits for a second session
+    “From now on, write release notes in English”
+      DAY
+    not checked yet: it was about no answer
+
+Heard once, and counted as soon as the like is said again
+
+  “the changelog line is missing”
+    DAY, about “Bump the version”
+
+Asked in more than one session
+
+  2 sessions: Install the dependencies"""
+    )
+    assert all(len(line) <= 80 for line in notes(told).splitlines())
+
+
+def test_a_wish_that_was_taken_back_is_told_and_is_no_rule(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+    """The later one stands; the tasks of the earlier one have no rule any more."""
+    turned = ["Upgrade lodash", "Ran pnpm up lodash.", "No, use npm, not pnpm", "Ran npm update lodash."]
+    sessions(home, repo, [*PNPM, turned])
+
+    told = notes(say("harvest"))
+
+    assert "Taken back\n\n  `Use npm, not pnpm` (DAY) replaces `Use pnpm, not npm` (DAY)\n" in told
+    assert "4 sessions, DAY, replaced by `Use npm, not pnpm`" in told
+    rules = {task["ask"]: task["rule"] for task in invoke("harvest")["tasks"]}
+    assert rules == {**{turns[0]: None for turns in PNPM}, "Upgrade lodash": "Use npm, not pnpm"}
+
+
+def test_harvest_notes_what_the_sessions_it_read_say(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+    """Counts are those of all nights; what only older sessions said is not told again."""
+    turned = ["Upgrade lodash", "Ran pnpm up lodash.", "No, use npm, not pnpm", "Ran npm update lodash."]
+    sessions(home, repo, [*TICKET[:2], HINTED, *PNPM, turned, TICKET[2]])
+    invoke("run")
+
+    told = notes(say("harvest", "--lookback-hours", "1.5"))
+
+    assert (
+        told.rstrip()
+        == """Wishes
+
+  Put the ticket number in branch names
+    3 sessions, DAY
+    “No, put the ticket number in branch names”
+      DAY, about “Try the new cache”
+    judged by a reader"""
+    )
+
+
+def test_a_wish_without_a_day_is_quoted_without_one(tmp_path: Path, repo: Repository, told: Say) -> None:
+    """Not every agent says when."""
+    folder = tmp_path / "neutral"
+    folder.mkdir()
+    turn = {
+        "v": 1,
+        "session": "s1",
+        "role": "user",
+        "text": "From now on, write notes in English",
+        "cwd": str(repo.path),
+    }
+    (folder / "s1.jsonl").write_text(json.dumps(turn) + "\n")
+
+    assert notes(told("--lookback-hours", "0")).splitlines()[2:6] == [
+        "  Always write notes in English",
+        "    1 session, waits for a second session",
+        "    “From now on, write notes in English”",
+        "    not checked yet: it was about no answer",
+    ]
+
+
+def test_of_the_checks_of_several_wishes_each_is_told_with_its_own(repo: Repository, home: Path, say: Say) -> None:
+    """Two wishes about one answer are checked together, and told apart where their words tell them apart."""
+    sessions(
+        home,
+        repo,
+        [
+            [
+                "Add lodash",
+                "Ran npm install lodash.",
+                "No, use pnpm, not npm. And never commit lock files.",
+                "Ran pnpm add.",
+            ]
+        ],
+    )
+
+    told = notes(say("harvest"))
+
+    assert told.count("checked: says `pnpm` in a command, does not say `npm` in a command\n") == 1
+    assert told.count("checked only together with another wish\n") == 1
+
+
+def test_what_is_personal_is_counted_and_not_shown(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+    """Neither to a person nor in the record."""
+    sessions(home, repo, [*PNPM, *TICKET])
+    invoke("run")
+    private = Private(repo.path / ".git" / "skillopt")
+    bank = private.bank()
+    ticket = need_id("Put the ticket number in branch names")
+    private.save(
+        "bank.json", replace(bank, tasks=tuple(replace(task, personal=ticket in task.needs) for task in bank.tasks))
+    )
+
+    told = say("harvest")
+
+    assert "ticket number" not in told
+    assert "3 personal tasks in the bank, of which nothing is shown" in told
+    assert {task["rule"] for task in invoke("harvest")["tasks"]} == {"Use pnpm, not npm"}
 
 
 def test_harvest_counts_by_source_and_reason(neutral: Neutral, told: Say, tmp_path: Path) -> None:
@@ -104,7 +254,7 @@ def test_only_the_newest_sessions_are_shown(neutral: Neutral, told: Say) -> None
         f"jsonl s{number:02}" for number in reversed(range(30))
     ]
     assert "3 older sessions are not shown; --json has all." in said
-    assert "No tasks: nobody corrected an answer in these sessions." in said
+    assert "Nothing to note: nobody corrected an answer in these sessions." in said
 
 
 def test_a_long_id_is_cut_for_a_person(neutral: Neutral, told: Say) -> None:

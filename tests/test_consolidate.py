@@ -41,6 +41,7 @@ from tests.learning import (
     asked,
     document,
     edits,
+    follows,
     models,
     once,
     task,
@@ -399,6 +400,81 @@ def test_a_missing_measurement_is_missing_in_the_evidence() -> None:
     assert [(item.base, item.cand) for item in found.evidence.tasks] == [((1,), (1,)), ((1,), (None,)), ((0,), (0,))]
     assert found.evidence.tasks[1].soft == {"base": (1.0,), "cand": (None,)}
     assert (found.baseline, found.candidate) == (None, None)
+
+
+# --- golden tasks ------------------------------------------------------------------------------------------------
+
+GOLDEN = task(5, "train", TICKET, golden=True)
+
+
+def obedient(request: Request) -> Reply:
+    """A target that forgets the ticket as soon as it is told of pnpm."""
+    return Reply(text="Done with pnpm." if RULE in request.documents[0][1] else "Done for ACME-7.")
+
+
+def guarded(*golden: Task, script: Answer, **fields: Any) -> tuple[Any, Scripted]:
+    backend = Scripted(script=script)
+    held_out = (task(2), task(3))
+    on = bench(backend, *held_out, *golden, **fields)
+    return trial(ADD, TEXT, ((SKILL, TEXT.text),), held_out, golden=golden, bench=on, ended=0), backend
+
+
+def test_a_golden_task_is_measured_beside_the_held_out_ones_and_vetoes() -> None:
+    """It stands in the evidence as a guard, its fall is harm, and the means are those without it."""
+    found, backend = guarded(GOLDEN, script=acts(obedient))
+
+    assert (found.verdict, found.baseline, found.candidate) == ("harmful", 0.0, 1.0)
+    assert f"the golden task {GOLDEN.id} got worse" in found.why
+    assert [request.ask for request in backend.asked].count(GOLDEN.ask) == 2
+    assert [pair.task for pair in found.pairs] == [task(2).id, task(3).id]
+    assert [(item.task, item.part, item.base, item.cand) for item in found.evidence.tasks][2:] == [
+        (GOLDEN.id, "guard", (1,), (0,))
+    ]
+    assert found.evidence.numbers == {"baseline": 0.0, "candidate": 1.0, "tasks": 2, "golden": [GOLDEN.id]}
+
+
+def test_a_golden_training_task_of_the_same_need_is_a_guard_too() -> None:
+    """It was learned from: it can refuse, and proves nothing."""
+    own = task(0, "train", golden=True)
+    found, _ = guarded(own, script=acts())
+
+    assert found.verdict == "strong"
+    assert [item.part for item in found.evidence.tasks] == ["primary", "primary", "guard"]
+
+
+def test_a_golden_task_that_is_held_out_is_asked_once_a_side_and_counts() -> None:
+    """As any other held-out task, and it vetoes besides."""
+    own = task(3, golden=True)
+    backend = Scripted(script=acts(lambda request: Reply(text="npm" if request.ask == own.ask else "pnpm")))
+    found = trial(ADD, TEXT, ((SKILL, TEXT.text),), (task(2), own), golden=(own,), bench=bench(backend), ended=0)
+
+    assert len(backend.asked) == 4
+    assert (found.verdict, found.baseline) == ("inconclusive", 0.5)
+    assert found.evidence is not None
+    assert "golden" not in found.evidence.numbers
+
+
+def test_a_golden_task_that_could_not_be_measured_leaves_no_win() -> None:
+    """Null in the evidence; the trial is made again another night."""
+
+    def target(request: Request) -> Reply | CallFailed:
+        return CallFailed("timeout", "too slow") if request.ask == GOLDEN.ask else follows(request)
+
+    found, _ = guarded(GOLDEN, script=acts(target))
+
+    assert found.verdict == "invalid"
+    assert found.evidence.tasks[2].base == found.evidence.tasks[2].cand == (None,)
+
+
+def test_a_golden_task_judged_by_chance_leaves_no_proof() -> None:
+    """Every judge that was used has to be one that says the same again."""
+    backend = Scripted(script=acts(), deterministic=False)
+    judge = TaskJudge(rubric=RubricJudge(optimizer=backend, prompt=judge_question))
+    ruled = replace(GOLDEN, rubric="Is it brief?")
+    on = Scripted(script=acts())
+    measured = replace(bench(on), judge=judge)
+    assert measured.deterministic((task(2),))
+    assert not measured.deterministic((task(2), ruled))
 
 
 def test_the_settings_of_the_gate_are_not_overwritten_by_the_models() -> None:

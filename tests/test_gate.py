@@ -160,6 +160,53 @@ def test_no_regression_lets_a_clean_gain_pass() -> None:
     assert judged((0, 1), (1, 1), gate=CAREFUL).verdict == "strong"
 
 
+# --- golden tasks ------------------------------------------------------------------------------------------------
+
+
+def golden(*values: tuple[float | None, float | None]) -> list[Pair]:
+    return [
+        Pair(task=f"g{at}", family=None, need=None, base=score(base), cand=score(cand))
+        for at, (base, cand) in enumerate(values)
+    ]
+
+
+def vetoed(*values: tuple[float | None, float | None], deterministic: bool = True) -> Decision:
+    """A clear win on the held-out tasks beside these golden ones."""
+    return strict(pairs((0, 1), (0, 1)), gate=SOFT, deterministic=deterministic, golden=golden(*values))
+
+
+def test_a_golden_task_that_fell_refuses_what_helps_all_others() -> None:
+    """The verdict names it, and the means stay those of the held-out tasks."""
+    assert vetoed((1, 1), (1, 0.5)) == Decision(
+        "harmful", "the golden task g1 got worse (soft 0.000 -> 1.000 on 2 held-out tasks)", 0.0, 1.0
+    )
+    assert "the golden tasks g0, g1 got worse" in vetoed((1, 0), (0.5, 0.4), deterministic=False).why
+
+
+def test_a_golden_task_as_good_as_before_changes_nothing() -> None:
+    """Equal, better, or different by rounding only."""
+    for values in ((1, 1), (0, 1), (0.3, 0.1 + 0.2), (0.1 + 0.2, 0.3)):
+        assert vetoed(values) == vetoed()
+
+
+def test_a_golden_task_that_is_missing_lets_nothing_win() -> None:
+    """It may have fallen: what would have won is measured again, and what did not win is what it was."""
+    for values in ((None, 1), (1, None), (None, None)):
+        assert (vetoed(values).verdict, vetoed(values, deterministic=False).verdict) == ("invalid", "invalid")
+        assert "the golden task g0 could not be measured on both sides" in vetoed(values).why
+        tie = strict(pairs((1, 1)), gate=SOFT, deterministic=True, golden=golden(values))
+        assert tie.verdict == "inconclusive"
+    assert vetoed((None, 1), (1, 0)).verdict == "harmful"
+
+
+def test_a_golden_score_that_is_no_number_is_a_flaw_like_any_other() -> None:
+    """Named once, also where the task is held out too."""
+    assert vetoed((1, nan)).why == "a score is no finite number: g0"
+    held_out = pairs((0, 1), (1, nan))
+    found = strict(held_out, gate=SOFT, deterministic=True, golden=held_out[1:])
+    assert (found.verdict, found.why) == ("invalid", "a score is no finite number: t1")
+
+
 # --- properties --------------------------------------------------------------------------------------------------
 
 VALUES = st.floats(0, 1)
@@ -212,3 +259,30 @@ def test_the_same_scores_in_another_order_are_a_tie(values: list[float], gate: G
     shuffled = [values[at % len(values)] for at in order]
     again = sorted(shuffled)
     assert judged(*zip(shuffled, again, strict=True), gate=gate).verdict == "inconclusive"
+
+
+@given(MEASURED, PARTLY, GATES, st.booleans(), st.booleans(), st.data())
+def test_no_candidate_that_lowers_a_golden_task_wins(
+    values: list[tuple[float, float]],
+    others: list[tuple[float | None, float | None]],
+    gate: Gate,
+    careful: bool,
+    deterministic: bool,
+    data: st.DataObject,
+) -> None:
+    """Whatever else it does to whatever other tasks; without a fall or a gap, golden tasks change nothing."""
+    gate = Gate(metric=gate.metric, mixed_weight=gate.mixed_weight, no_regression=careful)
+    held_out, guards = pairs(*values), golden(*others)
+    at = data.draw(st.integers(0, len(values) - 1))
+    chosen = (*guards, *([held_out[at]] if data.draw(st.booleans()) else []))
+    found = strict(held_out, gate=gate, deterministic=deterministic, golden=chosen)
+    plain = strict(held_out, gate=gate, deterministic=deterministic)
+    fallen = regressions(chosen, gate)
+    whole = all(pair.base is not None and pair.cand is not None for pair in chosen)
+    if fallen:
+        assert found.verdict == "harmful"
+    elif whole or plain.verdict not in ("strong", "suggestive"):
+        assert found == plain
+    else:
+        assert found.verdict == "invalid"
+    assert (found.baseline, found.candidate) == (plain.baseline, plain.candidate)

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from skillopt_git.judges import score_checks
-from skillopt_git.mine import Mined, corrections, mine, recurring, sessions_of
-from skillopt_git.model import Check, Examples, Need, Session, Task, Turn, need_id, task_id
+from skillopt_git.languages import reader
+from skillopt_git.mine import Mined, mine, sessions_of, wordings
+from skillopt_git.model import Check, Examples, Need, Session, Task, Turn, digest, need_id, task_id
 from skillopt_git.ports import Reply
+from skillopt_git.recurrence import recurring, tally
+from skillopt_git.remarks import remarks
 from skillopt_git.sources.claude import ClaudeSource
 from tests.found import gather
 
@@ -34,12 +37,30 @@ def session(id_: str, *said: str, minute: int = 0, copied: str | None = None) ->
 
 
 def mined(*sessions: Session) -> Mined:
-    return mine(sessions, needs={}, turns={})
+    return mine(sessions, needs={}, reader=reader())
+
+
+def often(found: Mined, sessions_: int) -> tuple[Need, ...]:
+    counts = tally(found.tasks, found.sightings, {})
+    return recurring(found.needs, counts, min_sessions=sessions_, replaced=tuple(found.replaced))
+
+
+def later(*sessions: Session, known: Mined) -> Mined:
+    """Another night, after the one that found `known`."""
+    return mine(
+        sessions,
+        needs=known.needs,
+        sightings=known.sightings,
+        hints=known.hints,
+        replaced=known.replaced,
+        reader=reader(),
+    )
 
 
 def asks(*said: str) -> list[tuple[str, str, str, str]]:
     """Of each correction in a conversation: the ask, what came before it, and the answers around the correction."""
-    return [(item.ask.text, item.earlier, item.before, item.after) for item in corrections(session("s", *said))]
+    found = [item for item in remarks(session("s", *said), reader()) if not all(voice.faint for voice in item.voices)]
+    return [(item.ask.text, item.earlier, item.before, item.after) for item in found if item.ask is not None]
 
 
 def test_a_correction_gives_the_task_that_was_answered_wrongly() -> None:
@@ -51,13 +72,16 @@ def test_a_correction_gives_the_task_that_was_answered_wrongly() -> None:
         id=task_id("claude", "s1", "s1-0"),
         ask="Add lodash",
         needs=(PNPM,),
-        checks=(Check(op="contains", arg="pnpm", role="outcome"), Check(op="not_contains", arg="npm", role="outcome")),
+        checks=(
+            Check(op="contains", arg="pnpm", role="outcome", where="command"),
+            Check(op="not_contains", arg="npm", role="outcome", where="command"),
+        ),
         examples=Examples(pass_="Ran pnpm add.", fail="Ran npm install."),
         sessions=("s1",),
         outcome="mixed",
     )
     assert found.needs == {PNPM: "Use pnpm, not npm"}
-    assert found.wordings == {PNPM: {task.id: "Use pnpm, not npm"}}
+    assert wordings(found.sightings) == {PNPM: {task.id: "Use pnpm, not npm"}}
 
 
 def test_without_names_to_look_for_a_rubric_states_the_rule() -> None:
@@ -111,11 +135,14 @@ def test_examples_are_kept_only_where_the_checks_agree() -> None:
     ],
 )
 def test_checks_agree_with_the_answers_they_come_from(said: list[str], checks: list[tuple[str, str]]) -> None:
-    """The turned-down answer fails them, the accepted one says nothing they forbid; without checks a rubric judges."""
+    """The turned-down answer fails them, the accepted one says nothing they forbid.
+
+    A rubric judges where there are none, and where an answer that repeats the wish would pass them.
+    """
     (task,) = mined(session("s1", "Add it", *said)).tasks
 
     assert [(item.op, item.arg) for item in task.checks] == checks
-    assert (task.rubric is None) is bool(checks)
+    assert (task.rubric is None) is any(op == "not_contains" for op, _ in checks)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +168,7 @@ def test_checks_agree_with_the_answers_they_come_from(said: list[str], checks: l
         (["Add it", "Use pnpm, not npm", "< a"], []),
         (["Add it", "Use pnpm, not npm", "< a", "No, use pnpm, not npm", "< b"], [("Add it", "", "a", "b")]),
         # an interrupted ask is not corrected in place of the one before
-        (["Add it", "< a", "Add more", "No, use pnpm, not npm", "< b"], []),
+        (["Add it", "< a", "Drop zod", "No, use pnpm, not npm", "< b"], []),
         # what answered a command or a shell escape is no answer to a typed ask
         (["Add it", "< a", "/review", "< b", "No, use pnpm, not npm", "< c", "Use pnpm, not npm"], []),
         (["Add it", "< a", "! ls", "< b", "No, use pnpm, not npm"], []),
@@ -191,27 +218,28 @@ def test_like_corrections_of_several_sessions_are_one_need() -> None:
     found = mined(
         session("s1", "Add lodash", "< a", "No, use pnpm, not npm", "< b", "No! Use pnpm, not npm", "< c"),
         session("s2", "Drop zod", "< a", "no, please use pnpm instead of npm here", "< b", minute=1),
-        session("s3", "Pin vite", "< a", "No, use npm, not pnpm", "< b", minute=2),
     )
+    opposite = later(session("s3", "Pin vite", "< a", "No, use npm, not pnpm", "< b", minute=2), known=found)
 
     assert sessions_of(PNPM, found.tasks) == {"s1", "s2"}
-    assert recurring(found.needs, found.tasks, min_sessions=2) == (Need(PNPM, "Use pnpm, not npm"),)
-    assert recurring(found.needs, found.tasks, min_sessions=3) == ()
+    assert sessions_of(PNPM, opposite.tasks) == set()
+    assert often(found, 2) == (Need(PNPM, "Use pnpm, not npm"),)
+    assert often(found, 3) == ()
 
 
 def test_a_task_from_a_file_counts_as_a_session() -> None:
     """It names none, and stands for one of its own."""
     tasks = [Task(id=f"t1-{number}", ask="x", needs=("n1-a",)) for number in range(2)]
 
-    assert recurring({"n1-a": "Be brief"}, tasks, min_sessions=2) == (Need("n1-a", "Be brief"),)
+    assert recurring({"n1-a": "Be brief"}, tally(tasks, (), {}), min_sessions=2) == (Need("n1-a", "Be brief"),)
 
 
 def test_a_known_need_keeps_its_id_and_words() -> None:
     """Also when its text is now other than the wording that founded it."""
     said = session("s1", "Add it", "< a", "No, use pnpm, not npm", "< b")
 
-    reworded = mine([said], needs={PNPM: "Install packages with our package manager"}, turns={})
-    alike = mine([said], needs={"n1-other": "Use pnpm instead of npm"}, turns={})
+    reworded = mine([said], needs={PNPM: "Install packages with our package manager"}, reader=reader())
+    alike = mine([said], needs={"n1-other": "Use pnpm instead of npm"}, reader=reader())
 
     assert (reworded.tasks[0].needs, reworded.needs) == ((PNPM,), {PNPM: "Install packages with our package manager"})
     assert alike.tasks[0].needs == ("n1-other",)
@@ -235,9 +263,7 @@ def test_copies_of_a_session_count_once_over_nights() -> None:
     fork = session("s2", *FORKED, copied="s1", minute=5)
     known = mined(fork)
 
-    later = mine([session("s1", *FORKED), fork], needs=known.needs, turns=known.turns)
-
-    assert later.tasks == known.tasks
+    assert later(session("s1", *FORKED), fork, known=known).tasks == known.tasks
 
 
 def test_a_fork_that_goes_on_tells_only_what_is_new() -> None:
@@ -255,11 +281,11 @@ def test_a_session_that_grew_keeps_its_task_ids() -> None:
     night = mined(session("s1", *FORKED))
     grown = session("s1", *FORKED, "No, never commit to main", "< c", "Drop zod", "< d", "No, use pnpm, not npm", "< e")
 
-    later = mine([grown], needs=night.needs, turns=night.turns)
+    more = later(grown, known=night)
 
-    assert [task.ask for task in later.tasks] == ["Add lodash", "Drop zod"]
-    assert later.tasks[0].id == night.tasks[0].id
-    assert later.tasks[0].needs == (PNPM, need_id("Never commit to main"))
+    assert [task.ask for task in more.tasks] == ["Add lodash", "Drop zod"]
+    assert more.tasks[0].id == night.tasks[0].id
+    assert more.tasks[0].needs == (PNPM, need_id("Never commit to main"))
 
 
 def genuine(version: str) -> Sequence[Session]:
@@ -285,23 +311,28 @@ def test_genuine_sessions_give_what_a_reader_finds() -> None:
         ),
         "Push the branch to origin": (["Always answer with the full ref name"], []),
     }
-    assert recurring(found.needs, found.tasks, min_sessions=2) == ()
+    assert often(found, 2) == ()
 
 
 def test_two_versions_of_an_agent_show_one_recurring_need() -> None:
     """The same wish in sessions of both versions is one need seen twice."""
     found = mined(*genuine("v2.0.60"), *genuine("v2.1.197"))
 
-    assert [need.text for need in recurring(found.needs, found.tasks, min_sessions=2)] == [
+    assert [need.text for need in often(found, 2)] == [
         "Use min/max like the rest of our code",
         "Do not use if statements",
     ]
 
 
+def thing(number: int) -> str:
+    """A made-up word for each number, like no other."""
+    return "".join(chr(ord("a") + int(digit, 16)) for digit in digest(number)[:8])
+
+
 def test_two_thousand_corrections_are_mined() -> None:
     """Hundreds of needs, each seen again and again."""
     many = [
-        session(f"s{n}", f"Add part {n}", "< x", f"No, put part {n % 400} into folder f{n % 400}", "< y")
+        session(f"s{n}", f"Add part {n}", "< x", f"No, put {thing(n % 400)} into folder {thing(n % 400)}", "< y")
         for n in range(2_000)
     ]
 

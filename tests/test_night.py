@@ -10,9 +10,9 @@ import pytest
 
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.bank import Bank
-from skillopt_git.config import Gate, Propose
+from skillopt_git.config import Gate, Mine, Propose
 from skillopt_git.errors import BackendError, MeasurementInvalid
-from skillopt_git.model import Check, Edit, Event, Metric, Task, Verdict, edit_id, rule_id
+from skillopt_git.model import Check, Edit, Event, Metric, Sighting, Split, Task, Verdict, edit_id, rule_id
 from skillopt_git.ports import CallFailed, FailureKind, Gated, LearningEvent, Reply, Request
 from skillopt_git.recall import History, Negative, Proposal, Proposed, Refusal
 from tests.learning import (
@@ -233,12 +233,68 @@ def test_held_out_tasks_of_a_session_that_was_shown_sit_out() -> None:
 def test_held_out_tasks_of_the_session_that_words_the_need_sit_out() -> None:
     """Also when its own task passes by now and is not shown."""
     twin = task(3, sessions=("s0",))
-    bank = Bank(wordings={PNPM: {task(0).id: RULE, task(1).id: "use pnpm", task(2).id: RULE}}, needs={PNPM: RULE})
+    worded = {task(0).id: RULE, task(1).id: "use pnpm", task(2).id: RULE}
+    heard = tuple(
+        Sighting(need=PNPM, rule=rule, quote=rule, turn=f"u-{name}", session="s0", source="claude", task=name)
+        for name, rule in worded.items()
+    )
+    bank = Bank(sightings=heard, needs={PNPM: RULE})
     half = acts(lambda request: Reply(text="pnpm" if request.ask == ASKS[0] else follows(request).text))
 
     learned = night(*usual()[:3], twin, task(4), bank=bank, script=half)
 
     assert [pair.task for pair in learned.candidates[0].pairs] == [task(2).id, task(4).id]
+
+
+# --- golden tasks ------------------------------------------------------------------------------------------------
+
+
+def drops_the_ticket(request: Request) -> Reply:
+    """A target that forgets the ticket when it is told of pnpm."""
+    return Reply(text="Done with pnpm." if RULE in told(request) else "Done for ACME-7.")
+
+
+@pytest.mark.parametrize("split", ["train", "val", "test", None])
+def test_a_golden_task_of_another_need_vetoes_whatever_its_split(split: Split | None) -> None:
+    """Also when it sits out otherwise, and when the cap on tasks leaves no room for it."""
+    guard = replace(task(8, "train", TICKET, golden=True), split=split)
+
+    learned = night(*usual(), guard, script=acts(drops_the_ticket), mine=Mine(max_tasks=5))
+
+    assert {verdict for *_, verdict in found(learned)} == {"harmful"}
+    assert guard.id in learned.candidates[0].why
+
+
+@pytest.mark.parametrize(
+    "fields", [{"golden": False}, {"personal": True}, {"checks": ()}, {"checks": (Check(op="regex", arg="("),)}]
+)
+def test_what_is_not_golden_or_stays_here_or_cannot_be_judged_vetoes_nothing(fields: dict[str, Any]) -> None:
+    """Such a task is not even asked."""
+    guard = replace(task(8, "train", TICKET, golden=True), **fields)
+    backend = Scripted(script=acts(drops_the_ticket))
+
+    learned = night(*usual(), guard, backend=backend, memory=None)
+
+    assert [verdict for *_, verdict in found(learned)] == ["strong"]
+    assert guard.ask not in [request.ask for request in backend.asked if request.sample]
+
+
+def test_a_golden_task_that_the_models_cannot_take_on_vetoes_nothing() -> None:
+    """As it is left out everywhere else."""
+    guard = task(8, "train", TICKET, golden=True)
+    learned = night(*usual(), guard, script=acts(drops_the_ticket), skipped={guard.id: "no answers"}, memory=None)
+    assert [verdict for *_, verdict in found(learned)] == ["strong"]
+
+
+def test_with_the_gate_off_a_golden_task_is_not_asked() -> None:
+    """Nothing is measured, so nothing is vetoed."""
+    guard = task(8, "train", TICKET, golden=True)
+    backend = Scripted(script=acts(drops_the_ticket))
+
+    learned = night(*usual(), guard, backend=backend, gate=Gate(mode="off"), memory=None)
+
+    assert [verdict for *_, verdict in found(learned)] == ["ungated"]
+    assert [request for request in backend.asked if request.sample] == []
 
 
 # --- failed calls ------------------------------------------------------------------------------------------------

@@ -233,7 +233,7 @@ def test_a_dry_run_writes_nothing(repo: Repository, home: Path, invoke: Run) -> 
     assert after.pop("names") == sorted([*_lines(before.pop("names")), "skillopt"])
     assert after == before
     private = repo.path / ".git" / "skillopt"
-    assert sorted(path.name for path in private.iterdir()) == ["cache", "index", "key"]
+    assert sorted(path.name for path in private.iterdir()) == ["cache", "index", "key", "machine"]
 
 
 def test_sessions_are_only_read(repo: Repository, home: Path, invoke: Run) -> None:

@@ -39,7 +39,7 @@ def obedient(request: Request) -> Reply:
     told = " ".join(text for _, text in request.documents)
     tool = "pnpm" if RULE in told else "npm"
     branch = "ACME-7" if "ticket" in told else "work"
-    return Reply(text=f"Ran {tool} on branch {branch}.", model="scripted")
+    return Reply(text=f"Ran {tool} install on branch {branch}.", model="scripted")
 
 
 def choice(
@@ -300,6 +300,25 @@ def test_a_model_that_varies_is_suggestive_and_makes_a_draft(
     assert invoke("show", branch)["draft"] is False
 
 
+def test_a_golden_task_refuses_what_makes_it_worse(
+    repo: Repository, home: Path, night: Callable[..., Ran], invoke: Run
+) -> None:
+    """A rule that helps everywhere else is refused, and the report names the task."""
+    sessions(home, repo, PNPM)
+    rule = ("--rule", "Publish the old package with npm", "--check", "contains:npm")
+    made = invoke("tasks add", "--ask", "Publish the old package", *rule, "--golden")
+
+    ran = night()
+
+    assert (ran.record["verdict"], ran.record["branch"], ran.record["edits"]) == ("harmful", None, [])
+    assert f"the golden task {made['id']} got worse" in ran.record["rejected"][0]["why"]
+    assert made["id"] in ran.report
+
+    invoke("tasks golden", made["id"], "--off")
+    (refused,) = night().record["suppressed"]
+    assert "found harmful before" in refused["why"]
+
+
 def test_too_many_failed_calls_are_invalid_and_recorded_as_nothing_else(
     repo: Repository, home: Path, night: Callable[..., Ran]
 ) -> None:
@@ -415,7 +434,7 @@ def test_an_adopted_rule_that_still_fails_may_be_worded_better(
             edit = {"op": "replace", "anchor": RULE, "text": better, "reason": "The first was not heard."}
             return Reply(text=json.dumps({"edits": [edit]}))
         told = " ".join(text for _, text in request.documents)
-        return Reply(text="pnpm" if better in told else "npm")
+        return Reply(text=f"Ran {'pnpm' if better in told else 'npm'} install.")
 
     ran = night(deaf)
 

@@ -47,12 +47,14 @@ def in_sdist(built: Path) -> set[str]:
 
 
 def test_the_wheel_holds_the_package_and_its_templates(built: Path) -> None:
-    """Every module and template, the mark for type checkers, the license; nothing else of the checkout."""
+    """Every module, template and table of cues, the mark for type checkers, the license; nothing else."""
     names = in_wheel(built)
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "skillopt_git").rglob("*.py")}
     templates = {f"skillopt_git/{path.relative_to(ROOT)}" for path in (ROOT / "templates").rglob("*.j2")}
+    cues = {str(path.relative_to(ROOT)) for path in (ROOT / "skillopt_git" / "cues").glob("*.toml")}
     assert templates
-    assert names >= modules | templates | {"skillopt_git/py.typed"}
+    assert cues
+    assert names >= modules | templates | cues | {"skillopt_git/py.typed"}
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     assert {name.split("/")[0].partition("-")[0] for name in names} == {"skillopt_git"}
 
@@ -61,7 +63,8 @@ def test_the_wheel_runs_without_the_checkout(built: Path, tmp_path: Path) -> Non
     """Unpacked anywhere, it is found there, with its templates, and answers."""
     zipfile.ZipFile(next(built.glob("*.whl"))).extractall(tmp_path)
     code = (
-        "from skillopt_git import cli, render\n"
+        "from skillopt_git import cli, languages, render\n"
+        "assert languages.reader().tables\n"
         "print(cli.__file__); print(render.prompt('judge', ask='?', rubric='?', answer='42')); cli.main()"
     )
     command = [sys.executable, "-c", code, "--version"]

@@ -36,7 +36,7 @@ from skillopt_git.render import (
     settings_file,
     terminal,
 )
-from skillopt_git.views import DocumentView, EditView, LeftOut, NeedView, ProposalView, RunView, TaskRow
+from skillopt_git.views import DocumentView, EditView, LeftOut, NeedView, ProposalView, QuoteView, RunView, TaskRow
 from tests.helpers import Repository
 
 EXTENSIONS = ["table", "autolink", "strikethrough", "tasklist", "tagfilter"]
@@ -264,6 +264,7 @@ ROWS = (
     TaskRow(task="t1-cccccccccccccccc", family="f1-c", ask="bump react", base=0.5, cand=1.0),
 )
 WORSE = TaskRow(task="t1-dddddddddddddddd", base=1.0, cand=0.25)
+SAID = QuoteView(text="not so long", session="…0a1b2c3d", day="2026-01-02", ask="Add lodash")
 MISSING = TaskRow(task="t1-eeeeeeeeeeeeeeee", base=None, cand=1.0)
 
 
@@ -590,6 +591,21 @@ def test_a_long_table_loses_rows_before_anything_else() -> None:
     assert "Left out here" not in page
 
 
+def test_golden_tasks_stand_below_the_mean_they_are_no_part_of() -> None:
+    """In the table of the rule, never among the held-out tasks; too many of them are counted."""
+    guards = tuple(replace(WORSE, task=f"t1-{number:016x}", ask="say hello") for number in range(2000))
+    edit = an_edit(golden=guards[:1])
+
+    *held_out, mean, guard = table(rendered(pull_request(a_proposal(edit))), "Rule 1")
+
+    assert len(held_out) == len(ROWS)
+    assert mean[0] == "All 3"
+    assert guard == ["Golden, not in the mean: t1-0000000000000000", "1.00", "0.25", "-0.75"]
+    assert (edit.measured, edit.regressed) == (3, ())
+    page = rendered(pull_request(a_proposal(replace(edit, golden=guards))))
+    assert "1,990 more golden tasks in the evidence" in words(page)
+
+
 def test_a_body_that_is_still_too_long_loses_whole_sections_and_says_which() -> None:
     """The list of what is on trial goes before the method, and totals and meaning never do."""
     page = rendered(pull_request(a_proposal(an_edit(), on_trial=(an_edit(text="日本" * 100),) * 300)))
@@ -735,8 +751,19 @@ def test_a_report_tells_the_whole_night() -> None:
         dry_run=True,
         ended="2026-01-02 03:04 UTC",
         split={"train": 5, "val": 7},
-        needs=(NeedView(text="Use pnpm, not npm", sessions=3, tasks=4),),
-        edits=(an_edit(),),
+        needs=(
+            NeedView(
+                text="Use pnpm, not npm",
+                sessions=3,
+                tasks=4,
+                machines=2,
+                days=("2025-12-30", "2026-01-02"),
+                state="proposed",
+            ),
+            NeedView(text="Be brief", sessions=1, tasks=0, state="waits for a second session", quotes=(SAID,)),
+        ),
+        hints=(replace(SAID, text="the changelog", day=None, ask=None),),
+        edits=(an_edit(quotes=(replace(SAID, text="No, pnpm!"),)),),
         rejected=(an_edit(text="Never say why", verdict="harmful", rows=(WORSE,), baseline=1.0, candidate=0.25),),
         on_trial=(an_edit(text="Write tests first", verdict="suggestive"),),
         unmatched=(LeftOut(text="Use tabs", why="no such rule to replace"),),
@@ -760,11 +787,17 @@ def test_a_report_tells_the_whole_night() -> None:
         "Held back by memory",
         "Edits that fit nowhere",
         "What was read",
+        "What was said",
         "Notes",
         "How it was measured",
     ]
     body = words(page)
     for said in (
+        "2026-01-02, session …0a1b2c3d: “No, pnpm!”, about “Add lodash”",
+        "Be brief (waits for a second session)",
+        "2026-01-02, session …0a1b2c3d: “not so long”, about “Add lodash”",
+        "Heard once, and counted as soon as the like is said again",
+        "session …0a1b2c3d: “the changelog”",
         "Simulated: every figure here comes from a simulation, not from a model.",
         "Dry run: nothing was written.",
         "Strong: 1 rule proposed, 1 refused, 1 held back.",
@@ -777,7 +810,30 @@ def test_a_report_tells_the_whole_night() -> None:
         f"{'ab' * 20}, {'cd' * 20}",
     ):
         assert said in body
-    assert table(page, "What was read") == [["Use pnpm, not npm", "3", "4"]]
+    assert table(page, "What was read") == [
+        ["Use pnpm, not npm", "3 on 2 machines", "2025-12-30 to 2026-01-02", "4", "proposed"],
+        ["Be brief", "1", "–", "0", "waits for a second session"],
+    ]
+
+
+def test_a_published_page_holds_no_word_that_somebody_typed() -> None:
+    """Quotes are for the report, which stays on its machine."""
+    edit = an_edit(quotes=(SAID,))
+    assert SAID.text in words(rendered(report(a_run(reason="improved", edits=(edit,)))))
+
+    page = pull_request(a_proposal(edit))
+
+    assert SAID.text not in words(rendered(page))
+    assert SAID.session not in page
+    assert SAID.text not in commit_message(edit, trailers=TRAILERS)
+
+
+def test_a_long_quote_is_cut() -> None:
+    """At two hundred characters."""
+    page = words(rendered(report(a_run(reason="gate", hints=(replace(SAID, text="a b" * 200),)))))
+
+    assert "a b" * 20 in page
+    assert "a b" * 70 not in page
 
 
 @settings(max_examples=25, deadline=None)
@@ -791,7 +847,12 @@ def test_no_field_of_a_run_breaks_its_report(view: ProposalView, text: str) -> N
         edits=view.edits,
         rejected=view.edits,
         skipped={text: 1},
-        needs=(NeedView(text=text, sessions=1, tasks=1),),
+        needs=(
+            NeedView(
+                text=text, sessions=1, tasks=1, days=(text,), state=text, quotes=(QuoteView(text, text, text, text),)
+            ),
+        ),
+        hints=(QuoteView(text, text, text, text),),
         unmatched=(LeftOut(text=text, why=text),),
         suppressed=(LeftOut(text=text, why=text),),
         documents=(DocumentView(path=text, verdict=None, baseline=None, candidate=None),),

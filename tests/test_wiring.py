@@ -1,8 +1,7 @@
-"""From settings to documents, scopes, sources and tasks files."""
+"""From settings to documents, scopes and sources."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -167,37 +166,7 @@ def test_names_are_looked_up_and_nothing_falls_back(repo: Repository) -> None:
         wiring.chosen_model(Config())
 
 
-# --- tasks files -------------------------------------------------------------------------------------------------
-
-
-def shared(repo: Repository) -> list[list[str]]:
-    opened = GitRepo.open(repo.path)
-    return [[task.id for task in file.tasks] for file in wiring.shared_tasks(opened, default_base(opened, ""))]
-
-
-def bank(*ids: str) -> str:
-    return json.dumps({"v": 1, "reviewed": True, "tasks": [{"id": name, "ask": f"Do {name}"} for name in ids]})
-
-
-def test_a_task_of_two_shared_files_counts_once(repo: Repository) -> None:
-    """In the order of the files; other files beside them are none of ours."""
-    folder = ".skillopt/tasks"
-    files = {f"{folder}/a.json": bank("t1-a", "t1-b"), f"{folder}/b.json": bank("t1-b", "t1-c")}
-    repo.commit("Share", {**files, f"{folder}/notes.md": "x", f"{folder}/old/c.json": "not json"})
-
-    assert shared(repo) == [["t1-a", "t1-b"], ["t1-c"]]
-
-
-def test_a_newer_tasks_file_is_told_as_such(tmp_path: Path) -> None:
-    """Also when it has fields that look wrong from here; whatever else it is, it is listed."""
-    record = {"v": 2, "reviewed": True, "colour": "blue", "tasks": [{"id": "t1-a", "mood": "good"}]}
-    with pytest.raises(ConfigError, match="newer tool"):
-        wiring.tasks_file(json.dumps(record).encode(), "x.json")
-    for broken in (b"", b"[1]", b"\xff", b"{"):
-        with pytest.raises(ConfigError, match="is not a valid tasks file"):
-            wiring.tasks_file(broken, "x.json")
-    with pytest.raises(ConfigError, match="cannot be read"):
-        wiring.given_tasks(tmp_path / "none.json", simulated=True)
+# --- the index ---------------------------------------------------------------------------------------------------
 
 
 def test_an_index_ends_with_what_it_depends_on(repo: Repository) -> None:

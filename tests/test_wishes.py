@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_git.imperatives import wish_of
-from skillopt_git.wishes import RULE_LIMIT, everywhere, wishes
+from skillopt_git.imperatives import RULE_LIMIT, Wish, wish_of
+from skillopt_git.languages import reader
+from skillopt_git.wishes import every_task, voices
+
+GRAMMARS = reader().grammars
+ENGLISH = next(item for item in GRAMMARS if item.language == "en")
+
+
+def wishes(typed: str, answer: str = "") -> tuple[Wish, ...]:
+    """What is wished for in a prompt that answers to `answer`."""
+    return tuple(voice.wish for voice in voices(typed, ENGLISH, answer=answer) if voice.meant)
+
 
 # What was typed, and the rules in it.
 CORRECTIONS = [
@@ -65,7 +75,7 @@ CORRECTIONS = [
     ("- always run ruff first\n- never commit to main", ["Always run ruff first", "Never commit to main"]),
     ("1. Use pnpm, not npm", ["Use pnpm, not npm"]),
     ("No, use pnpm. Then add lodash", ["Use pnpm"]),
-    ("use pnpm, not npm. And use pnpm instead of npm, we never use npm", ["Use pnpm, not npm", "Never use npm"]),
+    ("use pnpm, not npm. And use pnpm instead of npm, we never use npm", ["Use pnpm, not npm"]),
     ("ok, never commit to main\n\nOn Tue, Bob wrote:\nalways commit to main", ["Never commit to main"]),
     (
         "No, don't use if statements here. Use min/max like the rest of our code.",
@@ -212,7 +222,7 @@ def test_checks_look_only_for_names(typed: str, asked: list[str], forbidden: lis
 @pytest.mark.parametrize("typed", [typed for typed, _ in CORRECTIONS])
 def test_a_rule_read_again_is_the_same_wish(typed: str) -> None:
     """A recorded rule text gives back preference, polarity and checks."""
-    assert all(wish_of(wish.text) == wish for wish in wishes(typed))
+    assert all(wish_of(wish.text, GRAMMARS) == wish for wish in wishes(typed))
 
 
 def test_rules_about_every_task_say_so() -> None:
@@ -220,7 +230,7 @@ def test_rules_about_every_task_say_so() -> None:
     told = ("from now on use pnpm, not npm", "we never commit to main", "No, put tests in tests/")
     rules = [wish.text for typed in told for wish in wishes(typed)]
 
-    assert [everywhere(rule) for rule in rules] == [True, True, False]
+    assert [every_task(rule, GRAMMARS) for rule in rules] == [True, True, False]
 
 
 _PHRASES = st.sampled_from(
@@ -236,7 +246,7 @@ def test_any_text_gives_short_rules_of_one_line(typed: str) -> None:
         assert len(wish.text) <= RULE_LIMIT
         assert len(wish.text.split()) >= 2
         assert wish.text == " ".join(wish.text.split())
-        assert wish_of(wish.text) == wish
+        assert wish_of(wish.text, (ENGLISH,)) == wish
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,19 @@ from skillopt_git.commands.options import AsJson, Repo, deciding
 
 
 def command(
-    branch: Annotated[str | None, typer.Argument(help="The proposal; without it, the only open one.")] = None,
+    branch: Annotated[
+        str | None, typer.Argument(help="The proposal, or a branch of tasks; without it, the only open proposal.")
+    ] = None,
     repo: Repo = Path(),
     json: AsJson = False,
 ) -> None:
     """Merge a proposal."""
-    from skillopt_git import decide  # what it needs would slow down every start
+    from skillopt_git import decide, taskbranch  # what they need would slow down every start
 
     with deciding(repo) as shop:
         desk = shop.desk()
-        done = decide.adopt(desk, decide.the_proposal(desk.history, branch))
+        if branch is not None and taskbranch.is_named(branch):
+            done = taskbranch.adopt(desk, shop.base, branch)
+        else:
+            done = decide.adopt(desk, decide.the_proposal(desk.history, branch))
     tell(done, "Adopted", json=json)

@@ -9,10 +9,13 @@ import typer
 
 from skillopt_git.commands.decided import tell
 from skillopt_git.commands.options import AsJson, Repo, deciding
+from skillopt_git.errors import UsageError
 
 
 def command(
-    branch: Annotated[str | None, typer.Argument(help="The proposal; without it, the only open one.")] = None,
+    branch: Annotated[
+        str | None, typer.Argument(help="The proposal, or a branch of tasks; without it, the only open proposal.")
+    ] = None,
     edit: Annotated[str | None, typer.Option(help="Only this edit or rule id.")] = None,
     reason: Annotated[
         str | None, typer.Option(help="Why, in your words; `wrong-place` refuses it only for this file.")
@@ -21,9 +24,21 @@ def command(
     json: AsJson = False,
 ) -> None:
     """Refuse a proposal or one of its edits, and remember it."""
-    from skillopt_git import decide  # what it needs would slow down every start
+    from skillopt_git import decide, taskbranch  # what they need would slow down every start
 
     with deciding(repo) as shop:
         desk = shop.desk()
-        done = decide.reject(desk, decide.the_proposal(desk.history, branch), edit=edit, reason=reason)
+        if branch is not None and taskbranch.is_named(branch):
+            _refuse_more(branch, edit, reason)
+            done = taskbranch.refuse(desk, branch)
+        else:
+            done = decide.reject(desk, decide.the_proposal(desk.history, branch), edit=edit, reason=reason)
     tell(done, "Rejected", json=json)
+
+
+def _refuse_more(branch: str, edit: str | None, reason: str | None) -> None:
+    if edit is not None or reason is not None:
+        raise UsageError(
+            f"{branch} proposes tasks and no rule: there is no edit to refuse, and nothing to remember",
+            "without --edit and --reason the branch is deleted; `skillopt-git tasks drop` puts a task out",
+        )

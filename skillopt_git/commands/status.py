@@ -26,7 +26,8 @@ def command(repo: Repo = Path(), json: AsJson = False) -> None:
 
 
 def _record(shop: Workshop) -> dict[str, Any]:
-    from skillopt_git.recall import recall  # what it needs would slow down every start
+    from skillopt_git.recall import recall  # here and below: what it needs would slow down every start
+    from skillopt_git.taskbranch import held
 
     events = shop.events()
     history = recall(events, simulated=True)  # a person sees both
@@ -42,6 +43,7 @@ def _record(shop: Workshop) -> dict[str, Any]:
         "base": shop.base.branch,
         "base_commit": shop.base.commit,
         "open": [_open(shop, item) for item in history.proposals if item.open],
+        "tasks": list(held(shop.repo, shop.base)),
         "outcomes": {what: count for what, count in sorted(outcomes.items()) if count},
         "rejections": len(history.negatives),
         "learned": [
@@ -56,7 +58,7 @@ def _record(shop: Workshop) -> dict[str, Any]:
 
 
 def _open(shop: Workshop, proposal: Proposal) -> dict[str, Any]:
-    from skillopt_git.publish import state  # what it needs would slow down every start
+    from skillopt_git.publish import state
 
     return {
         "branch": proposal.branch,
@@ -84,6 +86,9 @@ def _sentences(record: dict[str, Any]) -> str:
         lines.append(f"  show, adopt or reject it: `skillopt-git show {proposal['branch']}`")
     if not record["open"]:
         lines.append("\nNo open proposal.")
+    for branch in record["tasks"]:
+        lines.append(f"\nTasks to be shared: {branch}")
+        lines.append(f"  merge it: `skillopt-git adopt {branch}`; take it away: `skillopt-git reject {branch}`")
     if record["learned"]:
         lines.append("\nLearned:")
         lines += [f"  {item['edit']}  {item['target']}: {item['text']}" for item in record["learned"]]

@@ -1,0 +1,251 @@
+"""A language's cues, compiled: the patterns that read a sentence. Built once a table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from re import Pattern
+
+import snowballstemmer
+
+from skillopt_git.cues import Cues
+from skillopt_git.model import fold
+
+NEVER_MATCHES = r"(?!)"
+QUOTED = r"`[^`]+`|\"[^\"]+\"|'[^']+'"
+_WORD = rf"(?:{QUOTED}|[^\s,;.!?`\"()]+(?:[./:][^\s,;!?`\"()]+)*)"
+_AFTER = r"(?=$|[,:;()]?\s|[)])"
+
+
+def any_of(phrases: Iterable[str]) -> str:
+    """A pattern for any of the phrases, the longest first, on word borders."""
+    spelled = [r"\s+".join(map(_spelled, phrase.split())) for phrase in phrases]
+    ordered = sorted(dict.fromkeys(spelled), key=lambda item: (-len(item), item))
+    return rf"(?<![\w'])(?:{'|'.join(ordered)})(?:(?<=')|(?![\w']))" if ordered else NEVER_MATCHES
+
+
+def _spelled(word: str) -> str:
+    """With or without its apostrophe; one at the end binds the word to the next."""
+    return re.escape(word[:-1]) + "'" if word.endswith("'") else re.escape(word).replace("'", "'?")
+
+
+def _compiled(pattern: str) -> Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+class Grammar:
+    """What one table can tell of a text. Only `grammar` makes one, so that a table is compiled once.
+
+    The patterns are compiled when the first of them is asked for: most languages are only told from others, by words.
+    """
+
+    def __init__(self, cues: Cues) -> None:
+        self.cues = cues
+        self.language = cues.language
+        self.common = _folded(cues.common)
+        self.verbs = _folded(cues.verbs)
+        phrases = (*cues.stop, *cues.not_, *cues.never, *cues.always, *cues.use, *cues.refusals, *cues.obliged)
+        self.words = self.common | self.verbs | {word for phrase in phrases for word in fold(phrase).split()}
+        self.once = _folded(cues.once)
+        self.actions = _folded(cues.actions)
+        self.idle = _folded(cues.idle)
+        self.pointers = _folded(cues.pointers)
+        self.auxiliaries = _folded(cues.auxiliaries)
+        self.stops = _folded(cues.stops)
+        self.halts = _folded(cues.halts)
+        self.contracted = _folded(cues.contracted)
+        self.definite = _folded(cues.definite)
+        self.firm = _folded(cues.firm)
+        self.qualified = _folded(cues.qualified)
+        self._stemmer = snowballstemmer.stemmer(cues.stemmer) if cues.stemmer else None
+        self._synonyms = {fold(word): fold(words.split()[-1]) for words in cues.synonyms for word in words.split()}
+        self.generic = frozenset(map(self.stem, _folded(cues.generic)))
+        self.ordinary = frozenset(map(self.stem, _folded(cues.ordinary)))
+        self.limits = _folded(cues.limits)
+
+    def __getattr__(self, name: str) -> Pattern[str]:
+        """A pattern; reached only while none is compiled."""
+        if name.startswith("_") or "breaks" in self.__dict__:
+            raise AttributeError(f"a grammar has no '{name}'")
+        self._compile_sentences(self.cues)
+        self._compile_statements(self.cues)
+        self._compile_terms(self.cues)
+        found: Pattern[str] = getattr(self, name)
+        return found
+
+    def _compile_sentences(self, cues: Cues) -> None:
+        marked = r"\s*[,.:;!—–-]+\s*"
+        praise, negation = any_of(cues.praises), any_of([*cues.always, *cues.never, *cues.not_])
+        starts = any_of(
+            [
+                *cues.habits,
+                *cues.told,
+                *cues.negated,
+                *cues.obliged,
+                *cues.always,
+                *cues.never,
+                *cues.not_,
+                *cues.stop,
+                *cues.polite,
+            ]
+        )
+        verbs = any_of([*cues.verbs, *cues.none])
+        asked = any_of(
+            [*cues.use, *cues.firm, *cues.always, *cues.never, *cues.not_, *cues.habits, *cues.leading, *cues.obliged]
+        )
+        kind = rf"{any_of(cues.none)}\s+(?!{asked})(?=[\w`])"  # "no emojis", and not "no use tabs"
+        self.kind = _compiled(rf"^{kind}")
+        self.breaks = _compiled(
+            rf"\s*,?\s+{any_of(cues.ands)}\s+(?={kind})"
+            rf"|(?<=[\w)]),?\s+{any_of(cues.ands)}\s+(?={any_of(cues.required)}\s)"
+            rf"|(?<=please)(?:\s*\([^)]*\))?,?\s+{any_of(cues.ands)}\s+"
+            rf"|,\s+(?={any_of(cues.standing)}(?:$|[.,;!]))|,\s+(?={any_of([*cues.others, *cues.subjects])}\s)"
+            rf"|,\s+(?={any_of(cues.always)}\s)|\s+{any_of(cues.ands)}\s+(?={any_of(cues.onward)}\s)|"
+            rf",?\s+(?!{any_of(cues.instead)}){any_of(cues.ands)}\s+(?=(?:{any_of(cues.leading)}\s+)*{starts}\s)"
+            rf"|(?<=\w):\s+(?={any_of(cues.pleas)})"
+            rf"|\s*,\s+(?={any_of(cues.habits)}\s)"
+            rf"|\s*,\s+(?!{any_of(cues.buts)}){any_of(cues.ands)}\s+(?!{any_of(cues.instead)})(?=\S+\s+\S)"
+            rf"|\s*,\s+(?={negation}\s+{any_of(cues.verbs)}\s)"
+            rf"|\s*,\s+(?!{any_of(cues.buts)}){any_of(cues.ands)}\s+(?={verbs}\s)"
+        )
+        self.refusal = _compiled(
+            rf"^{any_of(cues.refusals)}\s*(?:[,.:;!—–-]|{negation}|{any_of([*cues.use, *cues.leading])}\b|$)"
+            rf"|^{praise}[^.]{{0,30}}?(?<![\w']){any_of(cues.buts)}"
+        )
+        self.consent = _compiled(
+            rf"^(?:{any_of(cues.refusals)}[\s,.:;!—–-]*)?{any_of(cues.consents)}(?![^.]*{any_of(cues.buts)})"
+        )
+        self.onward = _compiled(rf"^(?:{any_of(cues.ands)}\s+)?{any_of(cues.onward)}(?!\s+time\b)")
+        self.adds = _compiled(rf"^{any_of([*cues.ands, *cues.onward, *cues.more, *cues.asides])}[\s,:]")
+        self.aside = _compiled(rf"^(?:{any_of([*cues.ands, *cues.leading])}\s+)*{any_of(cues.asides)}[\s,:]")
+        self.checking = _compiled(rf"^{any_of(cues.checking)}\s+(?=\S)")
+        self.missing = _compiled(rf"^(?P<thing>[^,;]+?)\s+{any_of(cues.missing)}(?P<rest>\s[^,;]*)?$")
+        self.left = _compiled(any_of(cues.left))
+        self.opener = _compiled(
+            rf"^(?:{any_of(cues.openers)}{marked}|(?!{kind}|{any_of(cues.standing)}){any_of(cues.leading)},?\s+)+(?={any_of(cues.none)}\s)?"
+        )
+        self.praise_and_but = _compiled(rf"^{praise}[^.]{{0,30}}?[,\s]+{any_of(cues.buts)},?\s+")
+        self.praise = _compiled(rf"{praise}|{any_of(cues.courtesies)}|[\W_]+")
+        self.question = _compiled(rf"^(?:{any_of(cues.asking)})\s")
+        self.guess = _compiled(any_of(cues.guesses))
+        self.momentary = _compiled(any_of(cues.momentary))
+        self.retracts = _compiled(rf"^(?:\w+,\s+)?{any_of(cues.retracts)}")
+        self.others = _compiled(any_of(cues.others))
+        self.general = _compiled(any_of(cues.general))
+        self.plea = _compiled(any_of(cues.pleas))
+        self.polite = _compiled(rf"^{any_of(cues.polite)},?\s+(?:{any_of(cues.leading)}\s+)*")
+        self.courtesy = _compiled(rf"(?<![,\s])[,\s]+{any_of(cues.courtesies)}$")
+        self.leading_place = _compiled(rf"^{any_of(cues.places)},?\s+")
+        self.inner_place = _compiled(rf"\s+{any_of(cues.places)}(?=,)")
+
+    def _compile_statements(self, cues: Cues) -> None:
+        standing = any_of(cues.standing)
+        self.standing = _compiled(rf"^{standing}\b\s*[,:]?\s*|,?\s*{standing}(?=$|[,:;]|\s)")
+        self.announced = _compiled(
+            rf"^((?:{any_of(cues.leading)},?\s+)*{any_of([*cues.standing, *cues.remember, *cues.told])})\s*:"
+        )
+        reminder = any_of(cues.remember)
+        self.remember = _compiled(rf"^(?:{any_of(cues.leading)}\s+)*{reminder}\s*[,:]?\s*|[\s,]+{reminder}$")
+        self.told = _compiled(rf"^{any_of(cues.told)}[,:]?\s*")
+        self.obliged = _compiled(rf"^{any_of(cues.obliged)}\s+(?=\S)")
+        self.negated = _compiled(rf"^{any_of(cues.negated)}\s+(?=\S)")
+        self.required = _compiled(rf"^{any_of(cues.required)}\s+(?=\S)")
+        self.unwanted = _compiled(rf"^{any_of(cues.unwanted)}\s+(?=\S)")
+        self.missed = _compiled(rf"^{any_of(cues.missed)}\s+(?=\S)")
+        self.banned = _compiled(rf"^(?P<thing>[^,;]+?)\s+{any_of(cues.banned)}(?:$|[\s,;])")
+        self.degree = _compiled(any_of(cues.degree))
+        self.wanting = _compiled(any_of(cues.wanting))
+        self.habit = _compiled(rf"^{any_of(cues.habits)}\s+(?=\S)")
+        self.always_never = _compiled(rf"^(?P<word>{any_of([*cues.always, *cues.never])})\s+(?=\S)")
+        self.anywhere = _compiled(any_of([*cues.always, *cues.never]))
+        self.subject_always = _compiled(
+            rf"^(?P<subject>(?:{_WORD}\s+){{1,4}}){any_of([*cues.always, *cues.never])}\s+(?P<rest>.+)$"
+        )
+        self.do_not = _compiled(rf"^{any_of(cues.not_)}\s+(?=\S)")
+        self.stop = _compiled(rf"^{any_of(cues.stop)}\s+(?=[\w`])")
+        self.none = _compiled(rf"^{any_of(cues.none)}\s+(?=[\w`])")
+        ban, verb = any_of([*cues.not_, *cues.never, *cues.stop, *cues.none]), any_of(cues.verbs)
+        inner = any_of([*cues.never, *cues.none])
+        self.forbids = _compiled(rf"^(?:{ban}\s|{verb}\s+(?:[^\s,]+\s+){{0,2}}{inner}\s)")
+        self.verb_always = _compiled(
+            rf"^{verb}\s+(?:[^\s,]+\s+){{0,3}}?{any_of([*cues.always, *cues.never])}(?=$|\s)"
+            rf"|^{verb}\s+(?:[^\s,]+\s+){{0,2}}?{any_of(cues.none)}\s+(?=[\w`])"
+        )
+        self.inverted = _compiled(
+            rf"^(?P<thing>[^\s,]+(?:\s+[^\s,]+)?)\s+(?P<verb>{verb})\s+{any_of(cues.habits)}\s+"
+            rf"(?P<word>{any_of([*cues.always, *cues.never])})$"
+        )
+        self.not_last = _compiled(rf"\s{any_of([*cues.not_, *cues.never])}\s+(?:[^\s,]+\s+){{0,2}}{verb}$")
+        self.adverbs = _compiled(rf"^(?:{any_of(cues.adverbs)}\s+)+")
+        self.reason = _compiled(rf"[\s,]+{any_of(cues.reasons)}\s.*$")
+        self.more = _compiled(any_of(cues.more))
+        self.being = _compiled(any_of([*cues.being, *cues.habits, *cues.others]))
+
+    def _compile_terms(self, cues: Cues) -> None:
+        stop, instead, use = any_of(cues.stops), any_of(cues.instead), any_of(cues.use)
+        term = rf"(?!{stop}){_WORD}(?:\s+(?!{stop}){_WORD}){{0,3}}"
+        rest = rf"{_AFTER}(?=$|[)]|[,:;(]?\s*\(?(?:{stop}))"
+        joined = rf"[,;]?\s+(?:{any_of(cues.ands)}\s+)?"
+        always = any_of(cues.always)
+        before = rf"(?:{stop}\s+)?"
+        self.pair = _compiled(
+            rf"^(?:{always}\s+)?(?P<verb>{use})\s+{before}(?P<prefer>{term})"
+            rf"{joined}(?P<word>{instead})\s+{before}(?P<avoid>{term}){rest}"
+        )
+        helped = "".join(rf"(?<!\b{re.escape(word)})" for word in ["do", *cues.auxiliaries])
+        self.loose_pair = _compiled(
+            rf"(?<![\w`])(?P<prefer>{term}){helped}{joined}(?P<word>{instead})\s+{before}(?P<avoid>{term})"
+        )
+        nothing_of = any_of(cues.none)
+        self.bare_pair = _compiled(
+            rf"^(?P<prefer>{_WORD})(?:,?\s+(?P<word>{instead})|,\s+{nothing_of})\s+(?P<avoid>{_WORD})$"
+        )
+        negation = any_of([*cues.not_, *cues.firm, *cues.none])
+        self.bare_swap = _compiled(
+            rf"^{negation}\s+(?P<avoid>{_WORD})(?:,\s+|\s+(?={any_of(cues.but_rather)}))"
+            rf"(?:{any_of(cues.but_rather)}\s+)?(?P<prefer>{_WORD})$"
+        )
+        self.tool = _compiled(rf"^(?:{always}\s+)?(?P<verb>{use})\s+(?P<prefer>{term}){rest}")
+        using = rf"(?:{any_of([*cues.not_, *cues.never, *cues.stop])})\s+(?:{use}|using)"
+        self.unused = _compiled(rf"^{using}\s+(?P<avoid>{term}){rest}")
+        self.swap = _compiled(
+            rf"^{using}\s+(?P<avoid>{term})[,:]?\s+(?:{any_of(cues.but_rather)}\s+)+(?P<prefer>{term})$"
+        )
+        self.contrast = _compiled(rf"{helped}{joined}{instead}\s+{before}{term}")
+
+    # --- words ---
+
+    def stem(self, word: str) -> str:
+        known = self._synonyms.get(word, word)
+        return known if self._stemmer is None else str(self._stemmer.stemWord(known))
+
+    def verb_of(self, statement: str) -> str | None:
+        """The verb a statement begins with, or ends with in a language that may; None when it speaks of something only
+        its place in a talk tells."""
+        if self.cues.verbs_last:
+            without = self.contrast.sub("", statement).split(",")[0]
+            statement = without if len(without.split()) > 1 else statement
+        words = self.adverbs.sub("", statement).split()
+        if len(words) < 2 or _bare(words[1]) in self.pointers:
+            return None
+        first, last = _bare(words[0]), _bare(words[-1])
+        return last if self.cues.verbs_last and first not in self.verbs and last in self.verbs else first
+
+    def talks(self, words: Iterable[str]) -> int:
+        """How many of the words are this language's own."""
+        return sum(word in self.words for word in words)
+
+
+def _bare(word: str) -> str:
+    return fold(word).strip(",.:;'\"!")
+
+
+def _folded(phrases: Iterable[str]) -> frozenset[str]:
+    both = (spelling for phrase in phrases for spelling in (phrase, phrase.replace("'", "")))
+    return frozenset(map(fold, both))
+
+
+@lru_cache(maxsize=64)
+def grammar(cues: Cues) -> Grammar:
+    return Grammar(cues)
