@@ -44,8 +44,8 @@ SENTENCE_LIMIT = 1_000  # characters; what is longer is no sentence that anybody
 class Clause:
     """One clause without openers and courtesies. `refused`: it, or a clause shortly before, turned an answer down.
 
-    `quote` is the sentence as it was typed; `pleads`: it says "please"; `asked`: it is put as a question; `adds`: it comes on top ("and ...", "also ...");
-    `retracts`: it takes back what was said before.
+    `quote` is the sentence as it was typed; `pleads`: it says "please"; `asked`: it is put as a question; `adds`: it
+    comes on top ("and ...", "also ..."); `retracts`: it takes back what was said before.
     """
 
     text: str
@@ -127,6 +127,8 @@ def _asks(sentence: str, grammar: Grammar) -> bool:
     """Whether a sentence asks for work: by a verb at its beginning, or politely."""
     core = grammar.opener.sub("", sentence)
     plain = grammar.polite.sub("", core)
+    if grammar.habit.match(plain):
+        return False
     first = {word.strip(",.:;!") for word in fold(plain).split()[:2]}
     verb = not grammar.verbs.isdisjoint(first) or grammar.verb_of(plain) in grammar.verbs
     return plain != core or (verb and not sentence.endswith("?"))

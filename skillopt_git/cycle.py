@@ -106,6 +106,7 @@ def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener) -
         sightings=bank.sightings,
         hints=bank.hints,
         replaced=bank.replaced,
+        tasks=bank.tasks,
         reader=inputs.reader,
         people=inputs.people,
     )

@@ -13,6 +13,7 @@ from skillopt_git.cues import Cues
 from skillopt_git.model import fold
 
 NEVER_MATCHES = r"(?!)"
+MOST_STEMS = 50_000  # words of a language whose stems are kept: finding one costs as much as reading a sentence
 QUOTED = r"`[^`]+`|\"[^\"]+\"|'[^']+'"
 _WORD = rf"(?:{QUOTED}|[^\s,;.!?`\"()]+(?:[./:][^\s,;!?`\"()]+)*)"
 _AFTER = r"(?=$|[,:;()]?\s|[)])"
@@ -58,7 +59,10 @@ class Grammar:
         self.definite = _folded(cues.definite)
         self.firm = _folded(cues.firm)
         self.qualified = _folded(cues.qualified)
-        self._stemmer = snowballstemmer.stemmer(cues.stemmer) if cues.stemmer else None
+        self._ending_off = (
+            lru_cache(MOST_STEMS)(snowballstemmer.stemmer(cues.stemmer).stemWord) if cues.stemmer else str
+        )
+        self._stems: dict[str, str] = {}  # as many as a month has words
         self._synonyms = {fold(word): fold(words.split()[-1]) for words in cues.synonyms for word in words.split()}
         self.generic = frozenset(map(self.stem, _folded(cues.generic)))
         self.ordinary = frozenset(map(self.stem, _folded(cues.ordinary)))
@@ -212,13 +216,13 @@ class Grammar:
         self.swap = _compiled(
             rf"^{using}\s+(?P<avoid>{term})[,:]?\s+(?:{any_of(cues.but_rather)}\s+)+(?P<prefer>{term})$"
         )
+        self.contrasts = _compiled(rf"^{instead}\s")
         self.contrast = _compiled(rf"{helped}{joined}{instead}\s+{before}{term}")
 
     # --- words ---
 
     def stem(self, word: str) -> str:
-        known = self._synonyms.get(word, word)
-        return known if self._stemmer is None else str(self._stemmer.stemWord(known))
+        return self._ending_off(self._synonyms.get(word, word))
 
     def verb_of(self, statement: str) -> str | None:
         """The verb a statement begins with, or ends with in a language that may; None when it speaks of something only

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from skillopt_git.checks import check
 from skillopt_git.clauses import trimmed
@@ -14,6 +15,7 @@ from skillopt_git.ports import Reply
 from skillopt_git.saying import says_in_code
 
 RULE_LIMIT = 200
+MOST_RULES = 20_000  # that are kept as they were read: one night reads each several times
 SAID_LIMIT = 20_000  # characters of an answer whose words are looked at
 USUAL = "en"  # the language of most words about code, where others have the same
 
@@ -167,7 +169,8 @@ def _without_verbs(term: str | None, grammar: Grammar) -> str | None:
     return " ".join(kept or words)
 
 
-def wish_of(rule: str, grammars: Sequence[Grammar]) -> Wish:
+@lru_cache(MOST_RULES)
+def wish_of(rule: str, grammars: tuple[Grammar, ...]) -> Wish:
     """A rule's text read as the wish it states, by the grammars that know most of its words."""
     words = _words(rule)
     known = {item.language: item.talks(words) for item in grammars}

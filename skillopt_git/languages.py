@@ -22,13 +22,13 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\S*[/\\_=<>{}]\S*|https?://\S+",
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """The tables in force."""
+    """The grammars in force, one a language."""
 
-    tables: tuple[Cues, ...]
+    grammars: tuple[Grammar, ...]
 
     @property
-    def grammars(self) -> tuple[Grammar, ...]:
-        return tuple(map(grammar, self.tables))
+    def tables(self) -> tuple[Cues, ...]:
+        return tuple(item.cues for item in self.grammars)
 
     def language(self, text: str, around: str = "") -> Grammar | None:
         """The grammar that `text` is written in, told by its words; where these do not tell, by what else the person
@@ -38,9 +38,14 @@ class Reader:
         by_words = self._by_words(said, f"{said} {_prose(around)}")
         if by_words is not None and not _other(likely, by_words, said):
             return by_words
-        if by_words is None and around and not _foreign(likely, self.tables):
+        if by_words is None and around and not self._foreign(likely):
             return self.language(around)
         return None
+
+    def _foreign(self, likely: tuple[str, float]) -> bool:
+        """Whether a text is surely in a language without a table."""
+        language, chance = likely
+        return chance >= SURE and all(item.language != language for item in self.grammars)
 
     def _by_words(self, said: str, whole: str) -> Grammar | None:
         """The grammar with most of the words; of several, the one that the `whole` looks like."""
@@ -55,12 +60,16 @@ class Reader:
 
 def reader(extra: Sequence[Path] = ()) -> Reader:
     """The reader with the tool's tables and the user's own. Raises `ConfigError`."""
-    return Reader(tables(extra)) if extra else _usual()
+    return _reading(tables(extra)) if extra else _usual()
 
 
 @lru_cache(maxsize=1)
 def _usual() -> Reader:
-    return Reader(tables())
+    return _reading(tables())
+
+
+def _reading(known: Sequence[Cues]) -> Reader:
+    return Reader(tuple(map(grammar, known)))
 
 
 def _prose(text: str) -> str:
@@ -71,11 +80,6 @@ def _other(likely: tuple[str, float], found: Grammar, said: str) -> bool:
     """Whether a text of some length is surely in another language, though it has words of this one."""
     language, chance = likely
     return language != found.language and chance >= SURE and len(_WORDS.findall(said)) > 3
-
-
-def _foreign(likely: tuple[str, float], known: Sequence[Cues]) -> bool:
-    language, chance = likely
-    return chance >= SURE and language not in {cues.language for cues in known}
 
 
 @lru_cache(maxsize=4096)

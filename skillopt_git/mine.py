@@ -43,10 +43,11 @@ def mine(
     sightings: Sequence[Sighting] = (),
     hints: Sequence[Hint] = (),
     replaced: Mapping[str, str] | None = None,
+    tasks: Iterable[Task] = (),
     reader: Reader,
     people: frozenset[str] = frozenset(),
 ) -> Mined:
-    """The tasks of `sessions`, beside what earlier nights left: `needs` (id to rule text), sightings and hints.
+    """The tasks of `sessions`, beside what earlier nights left: `needs` (id to rule text), sightings, hints, tasks.
 
     `people` are names, folded, that no rule may hold.
     """
@@ -59,7 +60,7 @@ def mine(
     for session, lines in read:
         for remark in book.unseen(told(session, lines, sighted)):
             book.place(remark)
-    return book.mined()
+    return book.mined({task.id: task for task in tasks})
 
 
 def wordings(sightings: Iterable[Sighting]) -> dict[str, dict[str, str]]:
@@ -167,13 +168,13 @@ class _Book:
     def _sight(self, remark: Remark, voice: Voice, need: str) -> None:
         self._sightings.setdefault((remark.turn, need), _sighting(remark, voice, need))
 
-    def mined(self) -> Mined:
+    def mined(self, known: Mapping[str, Task]) -> Mined:
         register = self._register
         tasks = {name: _task(parts, register) for name, parts in self._parts.items()}
         for hint, need in self._claimed:
             self._sightings.setdefault((hint.sighting.turn, need), replace(hint.sighting, need=need))
-            task = tasks.get(hint.task.id, hint.task)
-            tasks[task.id] = _with_need(task, need, register)
+            task = tasks.get(hint.task.id) or known.get(hint.task.id, hint.task)
+            tasks[task.id] = _with_need(task, need, register, hint.task.examples)
         waiting = [self._hint(said, tasks) for said in register.waiting if said in self._hints or said in self._waiting]
         return Mined(
             tasks=tuple(tasks.values()),
@@ -290,11 +291,11 @@ def judged(task: Task, rules: Sequence[str]) -> Task:
     return replace(task, rubric=None if enough else rubric(rules))
 
 
-def _with_need(task: Task, need: str, register: Register) -> Task:
-    """A task that turns out to show one need more."""
+def _with_need(task: Task, need: str, register: Register, answers: Examples) -> Task:
+    """A task that turns out to show one need more, as the answers around the remark tell."""
     if need in task.needs:
         return task
-    before, after = task.examples.fail or "", task.examples.pass_ or ""
+    before, after = answers.fail or "", answers.pass_ or ""
     own = placed([item for item in register.rule(need).checks if not _contradicted(item, after)], [before], [after])
     fit = own if _turned_down(before, own) else ()
     needs = (*task.needs, need)

@@ -91,8 +91,7 @@ def _record_name(name: str) -> str:
 
 # Read by `schema`: unknown fields are refused, keywords lose their underscore.
 RECORD = {"extra": "forbid", "alias_generator": _record_name}
-# Fields of checks and tasks that came after the first tools, which refuse what they do not know: left out while they
-# say nothing.
+# Fields of checks and tasks that came later: left out while they say nothing, for older tools refuse unknown ones.
 LATER: OpenMap = {"where": None, "personal": False}
 
 
@@ -288,8 +287,8 @@ class Sighting:
 class Hint:
     """A turn that asks for something once more, and the task it is about: it counts as soon as it is asked again.
 
-    `asks`: it does say that something is to be otherwise, and `meant` that it clearly is a wish; `coded` are its words that came into the code of the next
-    answer (with a plus before) or went out of it (a minus). Two that neither ask nor moved anything make no need.
+    `asks`: it says that something is to be otherwise, `meant` that it clearly is a wish; `coded` are words that came
+    into the code of the next answer (with a plus) or went out of it. Two that neither ask nor moved anything say little.
     """
 
     __pydantic_config__ = RECORD

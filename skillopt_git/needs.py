@@ -23,12 +23,12 @@ from skillopt_git.sameness import (
     points_at,
     rivals,
     same,
+    same_choice,
     same_thing,
 )
 
-
 # How a clear wish is known to be one of a need's, the surest first.
-CLEARLY = (same, points_at, alike_by_effect, same_thing, covers)
+CLEARLY = (same, points_at, alike_by_effect, same_thing, same_choice, covers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,10 @@ class Register:
     _worded: dict[str, list[Wish]] = field(default_factory=dict)
     _by_word: dict[str, set[str]] = field(default_factory=dict)
     _order: dict[str, int] = field(default_factory=dict)
-    _waiting: dict[Said, int] = field(default_factory=dict)
+    _waiting: dict[int, Said] = field(default_factory=dict)  # by the order in which they came
     _came: int = 0
-    _waiting_by_word: dict[str, set[Said]] = field(default_factory=dict)
+    _waiting_by_word: dict[str, set[int]] = field(default_factory=dict)
+    _tried: dict[str, tuple[int, int]] = field(default_factory=dict)  # wordings and waiting voices that met in vain
 
     def __post_init__(self) -> None:
         for need, text in self.needs.items():
@@ -113,14 +114,14 @@ class Register:
         return found
 
     def alone(self, said: Said) -> str | None:
-        """The need of a clear wish that by itself may be about one work only; None while it waits for another like it."""
+        """The need of a clear wish that may be about one work only; None while it waits for another like it."""
         found = self.known(said.wish) or self._founded(said)
         if found is None:
             self._wait(said)
         return found
 
     def _founded(self, said: Said) -> str | None:
-        for other in self._kin(said.wish):
+        for _, other in self._kin(said.wish):
             alike = same(said.wish, other.wish) or asks_again(said.wish, other.wish)
             rule = self._rule_of(other.wish, said.wish) if alike else None
             if rule is not None and other.session != said.session:
@@ -155,38 +156,45 @@ class Register:
     def claimed(self, need: str) -> Iterator[Said]:
         """The faint voices that waited for this need."""
         wordings = self._worded[need]
-        for other in [item for wish in wordings for item in self._kin(wish)]:
-            if other in self._waiting and any(_claims(wish, other) for wish in wordings):
-                del self._waiting[other]
+        kin = dict(item for wish in wordings for item in self._kin(wish))
+        wordings_tried, last_tried = self._tried.get(need, (0, 0))
+        self._tried[need] = (len(wordings), self._came)
+        for came, other in kin.items():
+            untried = wordings[wordings_tried:] if came <= last_tried else wordings
+            if any(_claims(wish, other) for wish in untried):
+                del self._waiting[came]
                 yield other
 
     @property
     def waiting(self) -> tuple[Said, ...]:
-        return tuple(self._waiting)
+        return tuple(self._waiting.values())
 
     # --- the index: a wish meets only what shares a word with it ---
 
     def _hear(self, need: str, wish: Wish) -> None:
         if _whole(wish) and need in self.needs and not any(map(_whole, self._worded.get(need, ()))):
             self.needs[need] = wish.text  # says both what to do and what not to
-        self._worded.setdefault(need, []).append(wish)
+        wordings = self._worded.setdefault(need, [])
+        if wish in wordings:
+            return
+        wordings.append(wish)
         self._order.setdefault(need, len(self._order))
         for word in _words(wish):
             self._by_word.setdefault(word, set()).add(need)
 
     def _wait(self, said: Said) -> None:
         self._came += 1
-        self._waiting[said] = self._came
+        self._waiting[self._came] = said
         for word in _words(said.wish):
-            self._waiting_by_word.setdefault(word, set()).add(said)
+            self._waiting_by_word.setdefault(word, set()).add(self._came)
 
     def _near(self, wish: Wish) -> list[str]:
         found = {need for word in _words(wish) for need in self._by_word.get(word, ())}
         return sorted(found, key=self._order.__getitem__)
 
-    def _kin(self, wish: Wish) -> list[Said]:
-        found = {said for word in _words(wish) for said in self._waiting_by_word.get(word, ())}
-        return sorted((said for said in found if said in self._waiting), key=self._waiting.__getitem__)
+    def _kin(self, wish: Wish) -> list[tuple[int, Said]]:
+        found = {came for word in _words(wish) for came in self._waiting_by_word.get(word, ())}
+        return [(came, self._waiting[came]) for came in sorted(found) if came in self._waiting]
 
 
 def _spelled(word: str, names: frozenset[str]) -> str:

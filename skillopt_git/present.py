@@ -26,6 +26,7 @@ from skillopt_git.model import (
     Verdict,
 )
 from skillopt_git.recall import Proposal, Proposed
+from skillopt_git.recurrence import asking
 from skillopt_git.views import (
     DocumentView,
     EditView,
@@ -328,12 +329,8 @@ def quotes(need: str, known: Known) -> tuple[QuoteView, ...]:
 
 
 def hint_views(known: Known, *, sessions: Collection[str] | None = None) -> tuple[QuoteView, ...]:
-    """The turns that count as soon as the like is said again, the newest last; only those of `sessions`, if given.
-
-    Remarks that ask for nothing by themselves wait in the bank, too, and would only be noise here.
-    """
-    asking = (hint for hint in known.bank.hints if hint.meant or hint.asks)
-    own = (hint for hint in asking if sessions is None or hint.sighting.session in sessions)
+    """The turns that count as soon as the like is said again, the newest last; only those of `sessions`, if given."""
+    own = (hint for hint in asking(known.bank.hints) if sessions is None or hint.sighting.session in sessions)
     hints = sorted(own, key=lambda hint: _when(hint.sighting))
     told = dict.fromkeys(_quote(hint.sighting, hint.task.ask) for hint in hints)
     return tuple(told)[-MOST_QUOTES:]

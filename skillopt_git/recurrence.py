@@ -109,8 +109,14 @@ def waiting(
 ) -> tuple[Seen, ...]:
     """What was seen too rarely so far: needs in the order of their ids, then the hints, each of them alone."""
     rare = (counts[need] for need in sorted(needs) if need in counts and need not in replaced)
-    alone = (Seen(need="", sessions=1, tasks=1, first=hint.sighting.time, last=hint.sighting.time) for hint in hints)
+    times = (hint.sighting.time for hint in asking(hints))
+    alone = (Seen(need="", sessions=1, tasks=1, first=time, last=time) for time in times)
     return (*(item for item in rare if item.sessions < min_sessions), *alone)
+
+
+def asking(hints: Iterable[Hint]) -> tuple[Hint, ...]:
+    """The hints that a person would call one. Mere remarks wait in the bank, too, for the like to come again."""
+    return tuple(hint for hint in hints if hint.meant or hint.asks)
 
 
 def replacement(need: str, replaced: Mapping[str, str], needs: Mapping[str, str], counts: Mapping[str, Seen]) -> str:

@@ -38,7 +38,6 @@ class Remark:
     earlier: str = ""
     before: str = ""
     after: str = ""
-    praised: bool = False
 
     @property
     def turn(self) -> str:
@@ -128,7 +127,7 @@ class Talk:
 def remarks(
     session: Session, reader: Reader, people: frozenset[str] = frozenset(), sighted: frozenset[str] = frozenset()
 ) -> Iterator[Remark]:
-    """What one session's person remarked, in order. `sighted` are turns known to voice a need: these ask for nothing new."""
+    """What one session's person remarked, in order. `sighted` are turns known to voice a need; they ask for no work."""
     return told(session, lines_of(session, reader, people), sighted)
 
 

@@ -78,6 +78,18 @@ def covers(wish: Wish, known: Wish) -> bool:
     return whole and not counted and wish.forbids == known.forbids and known.limits <= wish.limits and not known.avoid
 
 
+def same_choice(wish: Wish, known: Wish) -> bool:
+    """Whether two wishes choose the same thing, whatever else is said of it; a flag or file of its own is something else."""
+    chosen = wish.prefer and known.prefer and fold(wish.prefer) == fold(known.prefer)
+    own = {fold(name) for each in (wish, known) for name in (each.prefer, each.avoid) if name}
+    return (
+        bool(chosen)
+        and wish.forbids == known.forbids
+        and wish.limits == known.limits
+        and wish.names ^ known.names <= own
+    )
+
+
 def same_thing(wish: Wish, known: Wish) -> bool:
     """Whether two wishes of one polarity name the same file, function or flag."""
     return wish.forbids == known.forbids and bool(wish.names & known.names) and not rivals(wish, known)
@@ -166,10 +178,6 @@ def echoes(faint: Wish, known: Wish) -> bool:
     return enough and _shares(faint, known, ECHO)
 
 
-def _asks_for(faint: Wish, thing: str | None) -> bool:
-    return not faint.forbids and thing is not None and fold(thing) in faint.telling
-
-
 def asks_again(one: Wish, other: Wish) -> bool:
     """Whether two faint voices of different sessions ask for the same."""
     if opposed(one, other):
@@ -207,7 +215,7 @@ def _length(wish: Wish) -> tuple[int, str]:
 
 
 def rivals(one: Wish, other: Wish) -> bool:
-    """Whether two wishes ask for different things for the same: "tabs for indentation", "two spaces for indentation"."""
+    """Whether two wishes ask for different things in one place: "tabs for indentation", "spaces for indentation"."""
     if not one.prefer or not other.prefer or one.forbids or other.forbids or fold(one.prefer) == fold(other.prefer):
         return False
     rest, others = _rest(one), _rest(other)

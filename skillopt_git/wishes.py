@@ -29,7 +29,9 @@ _ONE_OFF = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voice:
-    """One wish as it was typed. `faint`: it counts only when it comes again; `meant`: it is a wish all the same; `standing`: it is said to be kept to;
+    """One wish as it was typed.
+
+    `faint`: it counts only when it comes again; `meant`: it clearly is a wish; `standing`: it is said to be kept to;
     `added`: it comes on top of what the prompt is about.
     """
 
@@ -42,16 +44,16 @@ class Voice:
 
 
 def voices(prompt: str, grammar: Grammar, *, answer: str | None, people: frozenset[str] = frozenset()) -> list[Voice]:
-    """The wishes in one typed prompt, in order, each once. `answer` is what the prompt answers to, None if it is none's.
+    """The wishes in one typed prompt, in order, each once.
 
-    `people` are names, folded, that no rule may hold.
+    `answer` is what the prompt answers to, None if that is nothing; `people` are names, folded, that no rule may hold.
     """
     found: list[Voice] = []
     for clause in clauses(prompt, grammar):
         if clause.retracts:
             found.clear()
             continue
-        clause = replace(clause, text=_without_reason(clause.text, grammar))
+        clause = replace(clause, text=grammar.reason.sub("", clause.text))
         for voice in _voices(clause, grammar, answer, found[-1].wish if found else None, people):
             if not _private(voice.wish.text, people):
                 _add(found, voice, grammar)
@@ -100,10 +102,6 @@ def _private(rule: str, people: frozenset[str]) -> bool:
     return bool(_ONE_OFF.search(rule)) or any(word in people for word in re.findall(r"\w+", fold(rule)))
 
 
-def _without_reason(text: str, grammar: Grammar) -> str:
-    return grammar.reason.sub("", text)
-
-
 def _voices(
     clause: Clause, grammar: Grammar, answer: str | None, before: Wish | None, people: frozenset[str]
 ) -> list[Voice]:
@@ -112,6 +110,7 @@ def _voices(
     if (whole is not None and whole.meant) or ", " not in clause.text:
         return [whole] if whole is not None else []
     parts = [part for part in clause.text.split(", ") if len(part.split()) > 1 and not grammar.consent.match(part)]
+    parts = [part for part in parts if not grammar.contrasts.match(part)]
     found = (_voice(replace(clause, text=part), grammar, answer, before, people) for part in parts)
     return [voice for voice in found if voice is not None] or ([whole] if whole is not None else [])
 

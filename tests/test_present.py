@@ -308,7 +308,7 @@ def states(learned: Learned, **fields: Any) -> dict[str, str]:
 def test_the_report_quotes_the_turns_of_each_rule() -> None:
     """With day, session and ask, in the order of time: at the rule where it was tried, else at the need."""
     said = (heard(PNPM, 3), heard(PNPM, 1), heard(PNPM, 0, time=None, task=None), heard(TICKET, 5, task=None))
-    bank = Bank(sightings=said, hints=(Hint(sighting=heard("", 2), task=task(2)),))
+    bank = Bank(sightings=said, hints=(Hint(sighting=heard("", 2), task=task(2), asks=True),))
 
     view = viewed(night(*usual(), bank=bank), dry_run=True)
 
@@ -328,7 +328,7 @@ def test_the_report_quotes_the_turns_of_each_rule() -> None:
 def test_of_many_turns_the_newest_are_quoted() -> None:
     """Ten of one wish, and ten that wait to be heard again."""
     many = tuple(heard(PNPM, number) for number in range(14))
-    hints = tuple(Hint(sighting=heard("", number), task=task(0)) for number in range(14))
+    hints = tuple(Hint(sighting=heard("", number), task=task(0), meant=True) for number in range(14))
 
     view = viewed(night(*usual(), bank=Bank(sightings=many, hints=hints)), dry_run=True)
 
@@ -386,7 +386,7 @@ def test_a_replaced_need_names_the_later_one() -> None:
 
 def test_diagnostics_count_what_waits() -> None:
     """By id: no word of it."""
-    told = accounts.diagnostics(night(task(0), bank=Bank(hints=(Hint(sighting=heard("", 2), task=task(2)),))))
+    told = accounts.diagnostics(night(task(0), bank=Bank(hints=(Hint(sighting=heard("", 2), task=task(2), asks=True),))))
 
     assert told["waiting"] == [
         {"need": PNPM, "sessions": 1, "tasks": 1, "machines": 1},
