@@ -13,7 +13,7 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTI
 _DIFF = re.compile(r"^(?:diff --git |@@ )", re.MULTILINE)
 _DIFF_LINE = re.compile(r"^(?:[-+ @]|diff |index )")
 _MAIL = re.compile(
-    r"^(?:(?:On|Am|Le|El|Il|Em|Op|Den) .+ (?:wrote|schrieb.*|a écrit|escribió|ha scritto|escreveu|schreef|skrev) ?:"
+    r"^(?:(?:On|Am|Le|El|Il|Em|Op|Den) .+ (?:wrote|schrieb.*|schreef.*|a écrit|escribió|ha scritto|escreveu|skrev) ?:"
     r"|-+ ?Original Message ?-+|(?:From|Von|De|Da|Van): .+)\s*$",
     re.IGNORECASE,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -120,18 +120,31 @@ def tables(extra: Sequence[Path] = ()) -> tuple[Cues, ...]:
 def read_table(path: Path) -> Cues:
     """One table. Raises `ConfigError` that names the file and everything wrong with it."""
     try:
-        data = json.dumps(tomllib.loads(path.read_text(encoding="utf-8"))).encode()
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = json.dumps(told).encode()
     except OSError as error:
         raise ConfigError(f"the cue table {path} cannot be read: {error.strerror}") from error
     except (ValueError, TypeError) as error:
         raise ConfigError(f"the cue table {path} is not TOML of texts: {error}") from error
-    found = [*schema.problems(Cues, data)]
+    found = [*_unknown(told)] or schema.problems(Cues, data)
     cues = None if found else schema.read(Cues, data, where=str(path))
     found += [] if cues is None else list(_faults(cues))
     if cues is None or found:
         lines = "\n".join(f"  {line}" for line in found)
         raise ConfigError(f"{path} is no cue table:\n{lines}", "docs/mining.md lists what a cue table may hold")
     return cues
+
+
+def _unknown(keys: Iterable[str]) -> Iterator[str]:
+    known = [_key(item.name) for item in fields(Cues)]
+    for key in keys:
+        if key not in known:
+            yield f"{key}: unknown (known: {', '.join(known)})"
+
+
+def _key(field_name: str) -> str:
+    """As a table spells it: `not`, which is no name in Python."""
+    return field_name.rstrip("_")
 
 
 def _faults(cues: Cues) -> Iterator[str]:
@@ -147,7 +160,7 @@ def _lists(cues: Cues) -> Iterator[tuple[str, Phrases]]:
     for item in fields(cues):
         value = getattr(cues, item.name)
         if isinstance(value, tuple):
-            yield item.name.rstrip("_"), value
+            yield _key(item.name), value
 
 
 def _joined(one: Cues, own: Cues) -> Cues:

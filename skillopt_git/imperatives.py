@@ -258,7 +258,7 @@ def _telling(text: str, grammar: Grammar) -> frozenset[str]:
         for part in (word.split("-") if re.fullmatch(r"[^\W\d_]+(?:-[^\W\d_]+)+", word) else [word])
     ]
     words = {grammar.stem(word) for word in parts if word not in grammar.common and word not in grammar.once}
-    return frozenset(word for word in words if word not in grammar.generic and len(word) > 1)
+    return frozenset(word for word in words if word not in grammar.generic and (len(word) > 1 or word.isdigit()))
 
 
 def moved(wish: Wish, grammar: Grammar, *, ask: str, before: str, after: str) -> Wish:

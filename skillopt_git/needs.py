@@ -219,7 +219,7 @@ def _words(wish: Wish) -> Iterable[str]:
 
 
 def awkward(wish: Wish, grammars: Sequence[Grammar]) -> tuple[bool, bool, bool, bool, int]:
-    """How badly wordings read as rules, to sort by: best is what begins with its verb and is short, but no mere word."""
+    """How badly wordings read as rules, to sort by: best begins with its verb and is short, but no mere word."""
     words = fold(wish.text).split()
     points = any(words[0].strip(",.;:") in item.pointers for item in grammars)
     begins = any(item.verb_of(wish.text) in item.verbs for item in grammars)

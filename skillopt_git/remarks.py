@@ -104,7 +104,7 @@ class Talk:
     asked: Turn | None = None  # what the next answer will be about
     about: Turn | None = None  # what the last answer was about; None once something else was asked
     answered: str = ""
-    aside: bool = False  # the next answer is to a question about the work, and is not the work
+    aside: bool = False  # the next answer is to thanks, or to a question about the work, and is not the work
 
     def answer(self, turn: Turn) -> None:
         if not self.aside:
@@ -139,7 +139,7 @@ def told(session: Session, lines: Sequence[Line], sighted: frozenset[str]) -> It
             talk.answer(turn)
             continue
         if talk.corrigible and line.satisfied:
-            talk.asked = talk.about
+            talk.aside = True
             continue
         if talk.corrigible and line.wonders:
             yield from _remarked(session, position, line, talk)

@@ -79,7 +79,7 @@ def covers(wish: Wish, known: Wish) -> bool:
 
 
 def same_choice(wish: Wish, known: Wish) -> bool:
-    """Whether two wishes choose the same thing, whatever else is said of it; a flag or file of its own is something else."""
+    """Whether two wishes choose the same thing, whatever else is said of it, with no flag or file of their own."""
     chosen = wish.prefer and known.prefer and fold(wish.prefer) == fold(known.prefer)
     own = {fold(name) for each in (wish, known) for name in (each.prefer, each.avoid) if name}
     return (
@@ -105,7 +105,7 @@ def _beside(one: Wish, other: Wish) -> bool:
 
 def completes(first: Wish, second: Wish) -> bool:
     """ "do not use Y" followed by no more than "use X" is the one wish "use X, not Y"."""
-    whole = first.avoid and not first.prefer and second.prefer and not second.avoid
+    whole = first.avoid and not first.prefer and second.prefer and not second.avoid and not opposed(first, second)
     return bool(whole) and len(second.text.split()) <= len((second.prefer or "").split()) + 1
 
 
@@ -164,16 +164,12 @@ def echoes(faint: Wish, known: Wish) -> bool:
         return False
     if faint.prefer and known.prefer and fold(faint.prefer) != fold(known.prefer):
         return False
-    if (
-        _moved_alike(faint, known)
-        or known.names & faint.names
-        or (known.prefer and fold(known.prefer) in faint.telling)
-    ):
+    if _moved_alike(faint, known) or known.names & faint.names:
         return True
+    if known.prefer and fold(known.prefer) in faint.telling:
+        return not faint.forbids
     if known.avoid and fold(known.avoid) in faint.telling:
         return faint.forbids
-    if faint.forbids != known.forbids and known.prefer and fold(known.prefer) in faint.telling:
-        return False
     enough = len(faint.telling & known.telling) >= PART * len(known.telling)
     return enough and _shares(faint, known, ECHO)
 

@@ -21,6 +21,8 @@ def meant(clause: Clause, grammar: Grammar, before: Wish | None, answer: str | N
     text = clause.text
     insisted = grammar.told.match(text)
     text = text[insisted.end() :] if insisted else text
+    if not text.strip():
+        return None, False
     reminded = grammar.remember.search(text)
     standing = grammar.standing.search(text)
     if reminded or standing:
@@ -40,7 +42,7 @@ def meant(clause: Clause, grammar: Grammar, before: Wish | None, answer: str | N
     if answer is None and obliged and not grammar.anywhere.search(core) and not grammar.forbids.match(core):
         return (read(core, grammar) if _firm_pair(core, grammar) else None), False
     wish = (
-        _forbidden_or_always(core, grammar, obliged=obliged)
+        _forbidden_or_always(core, grammar, obliged=core != text and not grammar.habit.match(text))
         or (_unwanted(core, answer, grammar) if answer is not None else None)
         or (_habitual(core, grammar) if answer is not None else None)
         or _contrast(core, refused or obliged, grammar, follows=answer is not None)
@@ -70,12 +72,19 @@ def _told_of(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
         rest = text[missed.end() :]
         first = rest if contrast_in(rest, grammar) else rest.split()[0].strip(",.;")
         return _thing(f"{cues.use[0]} {first}", first, grammar, named=True)
+    if banned and not _in_answer(banned["thing"], answer):
+        return None
     if banned and answer is not None and cues.verbs_last and cues.none:
         return _thing(f"{cues.none[0]} {banned['thing']}", banned["thing"], grammar)
     if banned and answer is not None and cues.not_ and cues.use:
         thing = banned["thing"]
         return _thing(f"{cues.not_[0]} {cues.use[0]} {thing}", thing, grammar)
     return None
+
+
+def _in_answer(thing: str, answer: str | None) -> bool:
+    """Whether the answer has the thing that is said to be banned: "pnpm 9 is out" is news."""
+    return answer is not None and check(Check(op="contains", arg=thing), Reply(text=answer))
 
 
 def _thing(rule: str, thing: str, grammar: Grammar, *, named: bool = False) -> Wish | None:

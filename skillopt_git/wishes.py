@@ -13,7 +13,7 @@ from skillopt_git.clauses import CITATION, Clause, clauses, questions
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import RULE_LIMIT, Wish, read, use_instead
 from skillopt_git.model import fold
-from skillopt_git.sameness import completes, same
+from skillopt_git.sameness import completes, opposed, same
 from skillopt_git.statements import MOST_WORDS, bans_kinds, meant, pointed, turns_down
 
 QUOTE_LIMIT = 300
@@ -66,6 +66,8 @@ def voices(prompt: str, grammar: Grammar, *, answer: str | None, people: frozens
 
 
 def _add(found: list[Voice], voice: Voice, grammar: Grammar) -> None:
+    if voice.faint and any(opposed(voice.wish, other.wish) for other in found):
+        return  # "did you use npm? never use npm"
     last = found[-1] if found else None
     if last is not None and _thing_and_ban(last, voice, grammar):
         whole = read(f"{grammar.cues.use[0]} {_lower(last.wish.text)}, {_lower(voice.wish.text)}", grammar)

@@ -55,7 +55,10 @@ def test_an_unknown_key_is_told_with_the_known_ones(tmp_path: Path) -> None:
         ('refusals = ["nej"]\n', "language"),
         ('language = "swe"\n', "language: 'swe' is no ISO 639-1 code of two letters"),
         ('language = "SV"\n', "language: 'SV' is no ISO 639-1 code of two letters"),
-        ('language = "sv"\nrefusals = ["nej  tack"]\n', "refusals: 'nej  tack' is not words with single blanks between"),
+        (
+            'language = "sv"\nrefusals = ["nej  tack"]\n',
+            "refusals: 'nej  tack' is not words with single blanks between",
+        ),
         ('language = "sv"\nnot = [" inte"]\n', "not: ' inte' is not words with single blanks between"),
         ('language = "sv"\nrefusals = [""]\n', "refusals: '' is not words with single blanks between"),
         ("language = ", "is not TOML of texts"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -322,6 +323,60 @@ def test_two_versions_of_an_agent_show_one_recurring_need() -> None:
         "Use min/max like the rest of our code",
         "Do not use if statements",
     ]
+
+
+def test_a_hint_of_an_earlier_night_gives_its_task_when_it_is_asked_again() -> None:
+    """It waits with its task, and is of the need as soon as that is known; then nothing waits any more."""
+    first = mined(session("s1", "Add lodash", "< Ran npm install.", "changelog line please", "< Added."))
+    assert (first.needs, first.tasks, len(first.hints)) == ({}, (), 1)
+
+    again = later(
+        session("s2", "Add axios", "< Done.", "Always add a changelog line", "< Added.", minute=9), known=first
+    )
+
+    (need,) = again.needs
+    assert again.needs[need] == "Always add a changelog line"
+    assert {task.ask: task.needs for task in again.tasks} == {"Add axios": (need,), "Add lodash": (need,)}
+    assert all(task.rubric for task in again.tasks)
+    assert sessions_of(need, again.tasks, again.sightings) == {"s1", "s2"}
+    assert again.hints == ()
+
+
+def test_a_hint_that_is_claimed_gets_checks_that_see_what_was_wrong() -> None:
+    """From the need's words, where the answer before the hint had what the need turns down."""
+    first = mined(session("s1", "Add lodash", "< Ran npm install lodash.", "pnpm please", "< Ran pnpm add lodash."))
+
+    again = later(session("s2", "Add axios", "< Ran npm install axios.", *CORRECTION, minute=9), known=first)
+
+    assert {task.ask: {item.op for item in task.checks} for task in again.tasks} == {
+        "Add lodash": {"contains", "not_contains"},
+        "Add axios": {"contains", "not_contains"},
+    }
+
+
+CORRECTION = ("No, use pnpm, not npm", "< Ran pnpm add axios.")
+
+
+def test_sessions_in_any_order_give_the_same_needs() -> None:
+    """They are read in the order in which they were had."""
+    asked = ["No, use pnpm, not npm", "Never commit to main", "No, use npm, not pnpm", "changelog line please"]
+    told = [
+        session(f"s{number}", "Add lodash", "< Ran npm install.", wish, "< Done.", minute=number)
+        for number, wish in enumerate(asked)
+    ]
+
+    found = mined(*told)
+
+    assert all(mined(*order) == found for order in permutations(told))
+    assert len(found.replaced) == 1
+
+
+def test_nobodys_name_is_in_a_rule() -> None:
+    """Nor what held once: a path of one machine, a ticket, an address."""
+    for wish in ("No, ask Alice first", "Never push to https://example.org/x", "Always log to /home/alice/log"):
+        told = session("s", "Add lodash", "< Ran npm install.", wish, "< Done.")
+        found = mine([told], needs={}, reader=reader(), people=frozenset({"alice"}))
+        assert (found.needs, found.tasks) == ({}, ())
 
 
 def thing(number: int) -> str:

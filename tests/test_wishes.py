@@ -296,3 +296,25 @@ def test_a_sentence_without_end_is_no_wish() -> None:
     found = wishes(f"No, use pnpm, not npm{', please' * 300}\nNever commit to main")
 
     assert [wish.text for wish in found] == ["Never commit to main"]
+
+
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        ("pnpm please, we never use npm", [("Use pnpm, not npm", True)]),
+        ("do not use npm. use pnpm", [("Use pnpm, not npm", True)]),
+        ("type hints everywhere", [("Type hints everywhere", True)]),
+        ("whenever you touch the API, bump the version", [("Whenever you touch the API, bump the version", True)]),
+        ("shorter answers please", [("Shorter answers", True)]),
+        ("changelog entry please", [("Changelog entry", False)]),
+        ("can you also add a changelog entry?", [("Add a changelog entry", False)]),
+        ("did you use npm? never use npm", [("Never use npm", True)]),
+        ("I would be glad if all tests passed", [("I would be glad if all tests passed", False)]),
+        ("thanks", []),
+    ],
+)
+def test_what_is_asked_for_after_an_answer(said: str, heard: list[tuple[str, bool]]) -> None:
+    """For all of a kind, or of one thing rather than another, it counts; a thing once more is a faint voice."""
+    found = voices(said, ENGLISH, answer="Ran yarn add lodash.")
+
+    assert [(voice.wish.text, not voice.faint) for voice in found] == heard
