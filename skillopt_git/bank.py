@@ -5,13 +5,14 @@ A family is joined on entry and never merged or moved; its split is decided once
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, floor
 from typing import TypeAlias
 
 from skillopt_git.config import Mine
-from skillopt_git.languages import reader
+from skillopt_git.languages import Reader, reader
 from skillopt_git.mine import Mined, wordings
 from skillopt_git.model import (
     RECORD,
@@ -40,7 +41,8 @@ class Bank:
     """The private bank: tasks, needs with their wording, the turns that voiced them, and what a person decided.
 
     `hints` wait for a second of their kind. `replaced` gives for a need the later one that contradicts it. `dropped`
-    are tasks that a person put out; they never come back by being read again.
+    are tasks that a person put out; they never come back by being read again. `withheld` are needs of personal tasks
+    that were put out: they stay personal.
     """
 
     __pydantic_config__ = RECORD
@@ -51,6 +53,7 @@ class Bank:
     hints: tuple[Hint, ...] = ()
     replaced: dict[str, str] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
 
     def cleaned(self, redact: Callable[[str], str]) -> Bank:
         """As it would be, had it been redacted so from the start: the user may deny a word at any time."""
@@ -60,7 +63,8 @@ class Bank:
             needs={need: redact(text) for need, text in self.needs.items()},
             sightings=tuple(_heard(item, redact) for item in self.sightings),
             hints=tuple(
-                Hint(sighting=_heard(item.sighting, redact), task=_cleaned(item.task, redact)) for item in self.hints
+                replace(item, sighting=_heard(item.sighting, redact), task=_cleaned(item.task, redact))
+                for item in self.hints
             ),
         )
 
@@ -88,6 +92,32 @@ def _cleaned(task: Task, redact: Callable[[str], str]) -> Task:
     )
 
 
+def upgraded(data: bytes) -> bytes:
+    """A bank as tools before this one wrote it, in today's form: wordings and turns were not sightings yet."""
+    try:
+        record = json.loads(data)
+    except ValueError:
+        return data
+    if not isinstance(record, dict) or not record.keys() & {"wordings", "turns"}:
+        return data
+    by_task = {task: turn for turn, task in dict(record.pop("turns", {})).items()}
+    sessions = {task.get("id"): (task.get("sessions") or [""])[0] for task in record.get("tasks", ())}
+    record["sightings"] = [
+        {
+            "need": need,
+            "rule": rule,
+            "quote": rule,
+            "turn": by_task.get(task, task),
+            "session": sessions.get(task, ""),
+            "source": "",
+            "task": task,
+        }
+        for need, worded in dict(record.pop("wordings", {})).items()
+        for task, rule in worded.items()
+    ]
+    return json.dumps(record).encode()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
     """The bank after tonight's tasks came in, and what no ledger holds yet: new families, and who joined known ones."""
@@ -109,7 +139,7 @@ def merge(bank: Bank, mined: Mined) -> Bank:
         tasks=tuple(tasks.values()),
         needs={**bank.needs, **mined.needs, **{need: bank.needs[need] for need in written & bank.needs.keys()}},
         sightings=mined.sightings,
-        hints=mined.hints,
+        hints=tuple(hint for hint in mined.hints if hint.task.id not in bank.dropped),
         replaced=dict(mined.replaced),
     )
 
@@ -131,9 +161,14 @@ def _told_anew(known: Task, new: Task) -> Task:
     )
 
 
+def withheld(bank: Bank) -> frozenset[str]:
+    """The needs that never leave this machine."""
+    return frozenset(bank.withheld) | {need for task in bank.tasks if task.personal for need in task.needs}
+
+
 def shareable(bank: Bank) -> Bank:
     """Without what is personal: such tasks, what they ask for, and whatever else asks for the same."""
-    personal = {need for task in bank.tasks if task.personal for need in task.needs}
+    personal = withheld(bank)
     return replace(
         bank,
         tasks=tuple(task for task in bank.tasks if not task.personal and personal.isdisjoint(task.needs)),
@@ -142,7 +177,9 @@ def shareable(bank: Bank) -> Bank:
     )
 
 
-def admit(bank: Bank, *, families: Mapping[str, Family], mine: Mine, machine: str = "") -> Admitted:
+def admit(
+    bank: Bank, *, families: Mapping[str, Family], mine: Mine, machine: str = "", words: Reader | None = None
+) -> Admitted:
     """Give every task of `bank` its family and split. `families` are those of the ledger, `machine` its name for us."""
     places = _Places(families, machine)
     between = places.settle(bank.tasks)
@@ -158,7 +195,7 @@ def admit(bank: Bank, *, families: Mapping[str, Family], mine: Mine, machine: st
     tasks = tuple(_with_split(task, places.families.get(task.id), known) for task in bank.tasks)
     joined = (_joined(family, places.tasks.get(name, ()), machine) for name, family in sorted(families.items()))
     return Admitted(
-        bank=replace(bank, tasks=tasks, needs=_worded(bank, tasks)),
+        bank=replace(bank, tasks=tasks, needs=_worded(bank, tasks, words or reader())),
         families=(*(known[name] for name in fresh), *(family for family in joined if family is not None)),
     )
 
@@ -336,13 +373,13 @@ def _with_split(task: Task, name: str | None, families: Mapping[str, Family]) ->
     return replace(task, family=name, split=split)
 
 
-def _worded(bank: Bank, tasks: Sequence[Task]) -> dict[str, str]:
+def _worded(bank: Bank, tasks: Sequence[Task], words: Reader) -> dict[str, str]:
     """Each need in the words of a training task, the best of them: what is held out must not word the rule it judges.
 
     Words that no task gave are a person's own, and stay. Where no training task gave more than a remark ("still a
     default export"), the words stay, too, and the task that gave them sits out when the rule is tried.
     """
-    grammars = reader().grammars
+    grammars = words.grammars
     train = {task.id for task in tasks if task.split == "train"}
     needs = dict(bank.needs)
     for need, by_task in wordings(bank.sightings).items():

@@ -37,6 +37,8 @@ _IN_QUOTES = re.compile(r"[“„«]([^“”„«»\n]+)[”“»]")
 _ASIDE = re.compile(r"(?<=\S)\s+\([^()]*\)(?=$|[\s,.;!])")
 CITATION = "“…”"
 _END_MARKS = ".!;:, "
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+PROMPT_LIMIT = 20_000  # characters; what is longer is a document, and its beginning says what it is for
 SENTENCE_LIMIT = 1_000  # characters; what is longer is no sentence that anybody typed as a wish
 
 
@@ -155,7 +157,7 @@ def _parts(text: str, grammar: Grammar) -> Iterator[tuple[str, bool]]:
     for sentence in _END.split("\n".join(_announced(line, grammar) for line in text.split("\n"))):
         guessed = bool(grammar.guess.search(sentence[:SENTENCE_LIMIT]))
         for item in _ITEM.split(sentence):
-            whole = len(item) > SENTENCE_LIMIT
+            whole = len(item) > SENTENCE_LIMIT or bool(grammar.conditional.search(item))
             yield from ((part, guessed) for part in ([item] if whole else grammar.breaks.split(item)))
 
 
@@ -174,6 +176,7 @@ def _core(sentence: str, grammar: Grammar) -> str:
 
 def _own_words(prompt: str, grammar: Grammar) -> str:
     """What is left of a prompt without quotations and code: lines that are not empty, with single blanks."""
+    prompt = _CONTROL.sub("", prompt[:PROMPT_LIMIT])
     text = _FENCE.sub("\n", prompt.replace("\u2019", "'").replace("\u2018", "'").replace("\r", "\n"))
     is_diff = bool(_DIFF.search(text))
     kept: list[str] = []

@@ -34,6 +34,7 @@ class Cues:
     rule_prefix: str = ""
     verbs_last: bool = False  # whether a wish may end with its verb
     gerund: str = ""  # how a verb ends after "stop", where that tells a habit from one deed
+    past: str = ""  # how a verb ends that tells what came of something
     plural: str = ""  # how most kinds of things end, where that tells them from one thing
     common: Phrases = ()  # small words, by which the language is told
     openers: Phrases = ()  # before a statement, with a mark after
@@ -59,6 +60,7 @@ class Cues:
     halts: Phrases = ()  # of these, those that may be about one deed or thing
     contracted: Phrases = ()  # of `not`, those that a rule spells out as the first of them
     none: Phrases = ()  # "no" before a thing
+    reported: Phrases = ()  # "found", after "no" and a thing: tells what came of it
     obliged: Phrases = ()  # "you should"
     negated: Phrases = ()  # "you should not"
     required: Phrases = ()  # "it should" before what one thing has to be
@@ -67,10 +69,12 @@ class Cues:
     banned: Phrases = ()  # "is banned" after a thing
     degree: Phrases = ()  # "shorter", "to a minimum": how much of a thing
     habits: Phrases = ()  # "we" before what we do
+    selves: Phrases = ()  # of these, who speaks only of themselves
     verbs: Phrases = ()  # that ask for something
     use: Phrases = ()  # verbs before a tool
     qualified: Phrases = ()  # of these, those that take ideas as often as tools
     once: Phrases = ()  # verbs of what is done once
+    adding: Phrases = ()  # verbs that ask for something to be there
     actions: Phrases = ()  # verbs of what is done with finished work
     generic: Phrases = ()  # words that tell little about what is wished for
     ordinary: Phrases = ()  # words that are in many asks about code: sharing one of them is no likeness
@@ -86,6 +90,8 @@ class Cues:
     but_rather: Phrases = ()  # "not this, but that"
     stops: Phrases = ()  # end the name of a thing
     limits: Phrases = ()  # change what a wish is about
+    timings: Phrases = ()  # of these, those that say when a thing is to be done, and so change a ban only
+    conditions: Phrases = ()  # "if", "unless": a statement that is not taken apart
     reasons: Phrases = ()  # begin a reason
     pointers: Phrases = ()  # mean something only where they were said
     guesses: Phrases = ()  # "maybe"
@@ -165,9 +171,8 @@ def _lists(cues: Cues) -> Iterator[tuple[str, Phrases]]:
 
 def _joined(one: Cues, own: Cues) -> Cues:
     """The tool's table with what a user added."""
-    added: dict[str, Any] = {
-        item.name: (*getattr(one, item.name), *getattr(own, item.name))
-        for item in fields(own)
-        if isinstance(getattr(own, item.name), tuple)
-    }
+    added: dict[str, Any] = {}
+    for item in fields(own):
+        theirs, ours = getattr(one, item.name), getattr(own, item.name)
+        added[item.name] = (*theirs, *ours) if isinstance(theirs, tuple) else ours or theirs
     return replace(one, **added)

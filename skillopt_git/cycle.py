@@ -113,7 +113,9 @@ def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener) -
     private = merge(bank, mined)
     open_ = shareable(private)
     every = _with_files(open_, private, inputs.files)
-    admitted = admit(every, families=inputs.history.families, mine=config.mine, machine=inputs.machine)
+    admitted = admit(
+        every, families=inputs.history.families, mine=config.mine, machine=inputs.machine, words=inputs.reader
+    )
     known = _known(read, private, admitted, inputs)
     notify(Mined(len(known.tasks), len(known.needs)))
     return replace(known, personal=len(private.tasks) - len(open_.tasks))

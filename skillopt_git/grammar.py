@@ -10,6 +10,7 @@ from re import Pattern
 import snowballstemmer
 
 from skillopt_git.cues import Cues
+from skillopt_git.errors import ConfigError
 from skillopt_git.model import fold
 
 NEVER_MATCHES = r"(?!)"
@@ -55,6 +56,10 @@ class Grammar:
         self.auxiliaries = _folded(cues.auxiliaries)
         self.stops = _folded(cues.stops)
         self.halts = _folded(cues.halts)
+        self.adding = _folded(cues.adding)
+        self.use = _folded(cues.use)
+        self.selves = _folded(cues.selves)
+        self.reported = _folded(cues.reported)
         self.contracted = _folded(cues.contracted)
         self.definite = _folded(cues.definite)
         self.firm = _folded(cues.firm)
@@ -67,6 +72,7 @@ class Grammar:
         self.generic = frozenset(map(self.stem, _folded(cues.generic)))
         self.ordinary = frozenset(map(self.stem, _folded(cues.ordinary)))
         self.limits = _folded(cues.limits)
+        self.timings = _folded(cues.timings)
 
     def __getattr__(self, name: str) -> Pattern[str]:
         """A pattern; reached only while none is compiled."""
@@ -121,6 +127,7 @@ class Grammar:
             rf"^(?:{any_of(cues.refusals)}[\s,.:;!—–-]*)?{any_of(cues.consents)}(?![^.]*{any_of(cues.buts)})"
         )
         self.onward = _compiled(rf"^(?:{any_of(cues.ands)}\s+)?{any_of(cues.onward)}(?!\s+time\b)")
+        self.conditional = _compiled(rf"(?:^|,\s+){any_of(cues.conditions)}\s")  # what it says holds only then
         self.adds = _compiled(rf"^{any_of([*cues.ands, *cues.onward, *cues.more, *cues.asides])}[\s,:]")
         self.aside = _compiled(rf"^(?:{any_of([*cues.ands, *cues.leading])}\s+)*{any_of(cues.asides)}[\s,:]")
         self.checking = _compiled(rf"^{any_of(cues.checking)}\s+(?=\S)")
@@ -252,4 +259,10 @@ def _folded(phrases: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def grammar(cues: Cues) -> Grammar:
+    """The compiled table. Raises `ConfigError` for a stemmer that there is none of."""
+    known = snowballstemmer.algorithms()
+    if cues.stemmer and cues.stemmer not in known:
+        raise ConfigError(
+            f"the cue table for '{cues.language}': no stemmer '{cues.stemmer}'", f"known: {', '.join(known)}"
+        )
     return Grammar(cues)

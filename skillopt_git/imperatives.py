@@ -17,6 +17,7 @@ from skillopt_git.saying import says_in_code
 RULE_LIMIT = 200
 MOST_RULES = 20_000  # that are kept as they were read: one night reads each several times
 SAID_LIMIT = 20_000  # characters of an answer whose words are looked at
+ADDING = "+"  # stands for every verb that asks for something to be there
 USUAL = "en"  # the language of most words about code, where others have the same
 
 
@@ -26,7 +27,8 @@ class Wish:
 
     `checks` are outcome checks from the words; none where the words name nothing to look for in an answer. `stems` are
     the words that carry it, without endings, `telling` those of them that not every other wish has, `names` what looks
-    like code (files, functions, flags), `limits` the words that say where it holds;
+    like code (files, functions, flags), `limits` the words that say where it holds, `timing` those that say when a
+    thing is to be done;
     `asks`: it begins with a verb that asks, or says that something is to be otherwise. `moved` are those of its telling
     words and names that came into the next answer, or went out of it; `coded` those of them that stood in its code, as
     typed, with a plus or a minus before; `gone`: something went out.
@@ -41,7 +43,9 @@ class Wish:
     telling: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
     limits: frozenset[str] = frozenset()
+    timing: frozenset[str] = frozenset()
     asks: bool = False
+    verb: str = ""
     moved: frozenset[str] = frozenset()
     coded: frozenset[str] = frozenset()
     gone: bool = False
@@ -92,6 +96,9 @@ def read(clause: str, grammar: Grammar, *, least: int = 2) -> Wish | None:
     left = ban is None and bool(grammar.left.search(text))
     prefer, avoid, qualified = _terms(text, ban is not None, grammar)
     body = text[ban.end() :] if ban else text
+    if ban and fold(body).split()[:1] and fold(body).split()[0] in grammar.halts:
+        return None  # "don't stop adding comments"
+    bounds = grammar.limits.intersection(_words(grammar.contrast.sub("", grammar.left.sub("", body) if left else body)))
     return Wish(
         text=text[:1].upper() + text[1:],
         prefer=_bare_term(prefer),
@@ -101,8 +108,10 @@ def read(clause: str, grammar: Grammar, *, least: int = 2) -> Wish | None:
         stems=stems(body, grammar),
         telling=_telling(body, grammar),
         names=_names(text),
+        verb=_verb(body, grammar),
         asks=grammar.verb_of(text) in grammar.verbs or bool(grammar.wanting.search(text)),
-        limits=frozenset(word for word in _words(grammar.contrast.sub("", body)) if word in grammar.limits),
+        limits=bounds if ban else bounds - grammar.timings,
+        timing=frozenset() if ban else bounds & grammar.timings,
     )
 
 
@@ -110,6 +119,20 @@ def use_instead(prefer: str, avoid: str, grammar: Grammar) -> str:
     """The plainest rule about two things."""
     cues = grammar.cues
     return f"{cues.use[0]} {prefer}, {(cues.firm or cues.instead)[0]} {avoid}"
+
+
+def _verb(body: str, grammar: Grammar) -> str:
+    """What is to be done or not: the verb's stem, one for all that ask for something to be there, none for using."""
+    verb = grammar.verb_of(body)
+    if (
+        verb is None
+        or verb in grammar.use
+        or grammar.stem(verb) in grammar.generic - {grammar.stem(word) for word in grammar.adding}
+    ):
+        return ""
+    gerund = grammar.cues.gerund
+    known = verb in grammar.verbs or bool(gerund and verb.endswith(gerund))
+    return ADDING if verb in grammar.adding else grammar.stem(verb) if known else ""
 
 
 def _uncapitalised(text: str) -> str:
@@ -123,6 +146,8 @@ def _spelled_out(words: str, grammar: Grammar) -> str:
 
 def _terms(text: str, forbids: bool, grammar: Grammar) -> tuple[str | None, str | None, bool]:
     """What a wish prefers and avoids, and whether only what looks like code counts as a name there."""
+    if " both " in f" {fold(text)} ":
+        return None, None, False  # neither of two is meant by itself
     if forbids:
         unused = grammar.unused.match(text)
         avoid = unused["avoid"] if unused else _no_thing(text, grammar)

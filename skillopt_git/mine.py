@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from skillopt_git.checks import check
 from skillopt_git.imperatives import Wish, consistent, placed, wish_of
@@ -109,6 +110,7 @@ class _Book:
         self._seen = {item.turn: item.session for item in (*sightings, *(hint.sighting for hint in hints))}
         for item in sightings:
             register.heard(item.need, item.rule, item.moved)
+            register.voiced(item.need, item.time)
         for said in self._hints:
             register.hinted(said)
             self._faint[said.turn, said.wish.text] = said
@@ -138,7 +140,7 @@ class _Book:
             self._faint[said.turn, said.wish.text] = said
             return
         if not voice.faint:
-            self._register.replaces(need, voice.wish)
+            self._register.replaces(need, voice.wish, _time(remark))
         self._needs[remark.turn, voice.wish.text] = need
         for other in tuple(self._register.claimed(need)):
             self._needs[other.turn, other.wish.text] = need
@@ -203,6 +205,10 @@ def _wish(register: Register, hint: Hint) -> Wish:
     return replace(wish, asks=hint.asks, moved=frozenset(hint.sighting.moved), coded=frozenset(hint.coded))
 
 
+def _time(remark: Remark) -> datetime | None:
+    return remark.said.time or remark.session.started
+
+
 def _sighting(remark: Remark, voice: Voice, need: str) -> Sighting:
     return Sighting(
         need=need,
@@ -211,7 +217,7 @@ def _sighting(remark: Remark, voice: Voice, need: str) -> Sighting:
         turn=remark.turn,
         session=remark.session.id,
         source=remark.session.source,
-        time=remark.said.time or remark.session.started,
+        time=_time(remark),
         task=remark.task,
         moved=tuple(sorted(voice.wish.moved)),
     )

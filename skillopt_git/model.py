@@ -288,7 +288,7 @@ class Hint:
     """A turn that asks for something once more, and the task it is about: it counts as soon as it is asked again.
 
     `asks`: it says that something is to be otherwise, `meant` that it clearly is a wish; `coded` are words that came
-    into the code of the next answer (with a plus) or went out of it. Two that neither ask nor moved anything say little.
+    into the code of the next answer (with a plus) or went out of it. Two that neither ask nor moved anything are none.
     """
 
     __pydantic_config__ = RECORD

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import Wish, name, read, use_instead, wish_of
@@ -26,6 +27,7 @@ from skillopt_git.sameness import (
     same_choice,
     same_thing,
 )
+from skillopt_git.similarity import plain
 
 # How a clear wish is known to be one of a need's, the surest first.
 CLEARLY = (same, points_at, alike_by_effect, same_thing, same_choice, covers)
@@ -51,6 +53,7 @@ class Register:
     _worded: dict[str, list[Wish]] = field(default_factory=dict)
     _by_word: dict[str, set[str]] = field(default_factory=dict)
     _order: dict[str, int] = field(default_factory=dict)
+    _last: dict[str, datetime] = field(default_factory=dict)
     _waiting: dict[int, Said] = field(default_factory=dict)  # by the order in which they came
     _came: int = 0
     _waiting_by_word: dict[str, set[int]] = field(default_factory=dict)
@@ -91,17 +94,32 @@ class Register:
         near = self._near(wish)
         for alike in CLEARLY:
             for need in near:
-                if any(alike(wish, known) for known in self._worded[need]):
+                if any(alike(wish, known) or alike(known, wish) for known in self._worded[need]):
                     self._hear(need, wish)
+                    if _whole(wish) and not _whole(wish_of(self.needs[need], self.reader.grammars)):
+                        self.needs[need] = wish.text  # says both what to do and what not to
                     return need
         return None
 
-    def replaces(self, need: str, wish: Wish) -> None:
-        """A wish that was voiced after all others takes the place of those it contradicts."""
-        self.replaced.pop(need, None)
+    def replaces(self, need: str, wish: Wish, when: datetime | None = None) -> None:
+        """Of wishes that contradict each other the last one stands: by their times, else by the order of reading."""
+        self.voiced(need, when)
         for other in self._near(wish):
             if other != need and any(opposed(known, wish) or rivals(known, wish) for known in self._worded[other]):
-                self.replaced[other] = need
+                earlier, later = (need, other) if self._later(other, when) else (other, need)
+                self.replaced[earlier] = later
+                if self.replaced.get(later) == earlier:
+                    del self.replaced[later]
+
+    def voiced(self, need: str, when: datetime | None) -> None:
+        """That a need was voiced then."""
+        last = self._last.get(need)
+        if when is not None and (last is None or when > last):
+            self._last[need] = when
+
+    def _later(self, need: str, when: datetime | None) -> bool:
+        last = self._last.get(need)
+        return when is not None and last is not None and last > when
 
     def faint(self, said: Said) -> str | None:
         """The need a faint voice echoes, or founds together with one that waited; None while it waits itself."""
@@ -172,8 +190,6 @@ class Register:
     # --- the index: a wish meets only what shares a word with it ---
 
     def _hear(self, need: str, wish: Wish) -> None:
-        if _whole(wish) and need in self.needs and not any(map(_whole, self._worded.get(need, ()))):
-            self.needs[need] = wish.text  # says both what to do and what not to
         wordings = self._worded.setdefault(need, [])
         if wish in wordings:
             return
@@ -237,7 +253,7 @@ def best_rule(rules: Iterable[str], grammars: Sequence[Grammar]) -> str | None:
 def people(names: Iterable[str]) -> frozenset[str]:
     """The single names, folded, that no rule may hold: those of three letters and more."""
     human = (name for name in names if not fold(name).endswith("[bot]"))
-    return frozenset(word for name in human for word in re.findall(r"[^\W\d_]{3,}", fold(name)))
+    return frozenset(plain(word) for name in human for word in re.findall(r"[^\W\d_]{3,}", fold(name)))
 
 
 def kept(replaced: Mapping[str, str], needs: Collection[str]) -> dict[str, str]:

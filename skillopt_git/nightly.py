@@ -22,7 +22,7 @@ from skillopt_git.learned import Known, Learned, Teachable
 from skillopt_git.ledger import evidence_name
 from skillopt_git.model import Event
 from skillopt_git.outcomes import settled
-from skillopt_git.placing import frozen, hindrance, outdated, place, settle
+from skillopt_git.placing import contradicted, frozen, hindrance, outdated, place, settle
 from skillopt_git.ports import Listener
 from skillopt_git.publish import behind, build, publish, state
 from skillopt_git.recall import History, Proposal, recall
@@ -126,6 +126,7 @@ class _Run:
         shop = self.shop
         today = shop.stamp.now.astimezone(zone(self.config)).date()
         placement = place(shop, learned, history, stale, today, notes)
+        notes += contradicted(learned, history)
         night = history.nights + 1
         said = events_of(learned, shop.stamp, placement, night)
         events = (*said, *settle(shop.stamp, learned, placement, history, stale), *frozen(shop, history))

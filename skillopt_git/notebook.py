@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import get_args
 
 from skillopt_git import edits
-from skillopt_git.bank import Bank
+from skillopt_git.bank import Bank, withheld
 from skillopt_git.checks import problem
 from skillopt_git.consolidate import lint
 from skillopt_git.errors import UsageError
@@ -88,8 +88,7 @@ class Notebook:
 
     def stays(self, task: Task) -> bool:
         """Whether it never leaves this machine: it is personal, or it asks for what a personal one asks for."""
-        kept = {need for other in self.bank.tasks if other.personal for need in other.needs}
-        return task.personal or not kept.isdisjoint(task.needs)
+        return task.personal or not withheld(self.bank).isdisjoint(task.needs)
 
     # --- finding ---
 
@@ -164,6 +163,9 @@ class Notebook:
             tasks=tuple(task for task in self.bank.tasks if task.id not in gone),
             hints=tuple(hint for hint in self.bank.hints if hint.task.id not in gone),
             dropped=tuple(sorted({*self.bank.dropped, *gone})),
+            withheld=tuple(
+                sorted({*self.bank.withheld, *(need for task in tasks if task.personal for need in task.needs)})
+            ),
         )
         return replace(self, bank=bank)
 

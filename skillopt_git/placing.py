@@ -127,6 +127,19 @@ def frozen(shop: Workshop, history: History) -> Iterator[Event]:
             yield event("frozen", [proposal.branch, why], shop.stamp, cause=tip, data=data)
 
 
+def contradicted(learned: Learned, history: History) -> Iterator[str]:
+    """What a later wish contradicts and a person should know of: it is proposed, or stands in a document already."""
+    why = "a later wish contradicts it"
+    taken_back = learned.known.bank.replaced
+    for item in (item for proposal in history.open for item in proposal.pending):
+        if item.edit.need in taken_back and item.edit.op != "delete":
+            yield f"'{item.edit.sentence}' is proposed on {item.branch}, and {why}: reject it"
+    for item in history.adopted:
+        if item.edit.need in taken_back and item.edit.op != "delete":
+            undo = f"`skillopt-git revert {item.edit.id}`"
+            yield f"'{item.edit.sentence}' stands in {item.edit.target}, and {why}: {undo} unlearns it"
+
+
 def _proposable(learned: Learned, open_: Proposal | None) -> tuple[Candidate, ...]:
     """What was accepted; else what is suggestive, as a draft, while no strong edit is open."""
     if learned.accepted:

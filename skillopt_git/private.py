@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from typing import TypeVar
 from filelock import FileLock, Timeout
 
 from skillopt_git import schema
-from skillopt_git.bank import Bank
+from skillopt_git.bank import Bank, upgraded
 from skillopt_git.errors import Busy, ConfigError
 from skillopt_git.model import RECORD, RECORD_VERSION
 from skillopt_git.transcripts import Home
@@ -105,7 +105,7 @@ class Private:
         return path.read_text(encoding="ascii")
 
     def bank(self) -> Bank:
-        return self._load(Bank, "bank.json") or Bank()
+        return self._load(Bank, "bank.json", upgraded) or Bank()
 
     def checkpoint(self) -> Checkpoint:
         return self._load(Checkpoint, "checkpoint.json") or Checkpoint()
@@ -131,7 +131,7 @@ class Private:
         named = re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{8}", run)  # anything else may lead elsewhere
         return path.read_text(encoding="utf-8", errors="replace") if named and path.is_file() else None
 
-    def _load(self, type_: type[T], name: str) -> T | None:
+    def _load(self, type_: type[T], name: str, upgrade: Callable[[bytes], bytes] = bytes) -> T | None:
         """Raises `ConfigError` for a record of a newer tool, which is not damaged."""
         path = self.folder / name
         if not path.is_file():
@@ -139,8 +139,8 @@ class Private:
         data = path.read_bytes()
         refuse_newer(data, str(path))
         try:
-            return schema.read(type_, data, where=str(path))
-        except ConfigError:
+            return schema.read(type_, upgrade(data), where=str(path))
+        except (ConfigError, AttributeError, TypeError, ValueError):
             self._aside(path)
             return None
 

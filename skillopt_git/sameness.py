@@ -21,7 +21,7 @@ def same(one: Wish, other: Wish) -> bool:
     """Whether two wishes are one need. Wishes that name different tools, or forbid what the other asks, never are."""
     if fold(one.text) == fold(other.text):
         return True
-    if opposed(one, other):
+    if opposed(one, other) or contrary(one, other):
         return False
     by_names = _same_names(one, other)
     if by_names is not None:
@@ -54,11 +54,22 @@ def points_at(wish: Wish, known: Wish) -> bool:
 
 def alike_by_effect(wish: Wish, known: Wish) -> bool:
     """Whether two wishes of one polarity changed the same in their answers, and that is most of what they say."""
-    if wish.forbids != known.forbids or (wish.prefer and known.prefer and fold(wish.prefer) != fold(known.prefer)):
+    if (
+        wish.forbids != known.forbids
+        or contrary(wish, known)
+        or (wish.prefer and known.prefer and fold(wish.prefer) != fold(known.prefer))
+    ):
         return False
     common = wish.moved & known.moved
     shorter = min(len(wish.telling), len(known.telling))
     return _moved_alike(wish, known) and len(common) >= SAME_BAN * shorter and wish.limits == known.limits
+
+
+def contrary(one: Wish, other: Wish) -> bool:
+    """Whether two wishes cannot be one, whatever words they share: other things are to be done, or elsewhere."""
+    deeds = bool(one.verb and other.verb) and one.verb != other.verb
+    times = bool(one.timing and other.timing) and one.timing != other.timing
+    return deeds or times or (one.limits != other.limits and not (one.moved & other.moved))
 
 
 def _mentions(wish: Wish, thing: str | None) -> bool:
@@ -75,7 +86,8 @@ def covers(wish: Wish, known: Wish) -> bool:
     more = wish.telling - known.telling
     whole = len(known.telling) > 1 and known.telling <= wish.telling and len(more) <= len(known.telling) + 1
     counted = any(any(map(str.isdigit, word)) for word in more)
-    return whole and not counted and wish.forbids == known.forbids and known.limits <= wish.limits and not known.avoid
+    alike = wish.forbids == known.forbids and wish.limits == known.limits and not contrary(wish, known)
+    return whole and not counted and alike and not known.avoid
 
 
 def same_choice(wish: Wish, known: Wish) -> bool:
@@ -92,7 +104,10 @@ def same_choice(wish: Wish, known: Wish) -> bool:
 
 def same_thing(wish: Wish, known: Wish) -> bool:
     """Whether two wishes of one polarity name the same file, function or flag."""
-    return wish.forbids == known.forbids and bool(wish.names & known.names) and not rivals(wish, known)
+    alike = wish.forbids == known.forbids and not rivals(wish, known) and not contrary(wish, known)
+    rest, others = wish.telling - wish.names, known.telling - known.names
+    shorter = min(len(rest), len(others))
+    return alike and bool(wish.names & known.names) and 2 * len(rest & others) >= shorter
 
 
 def _beside(one: Wish, other: Wish) -> bool:
@@ -144,8 +159,8 @@ def _within(shorter: frozenset[str], longer: frozenset[str]) -> bool:
 
 
 def _one_word(one: str, other: str) -> bool:
-    if min(len(one), len(other)) < TYPED or one.isdigit() or other.isdigit():
-        return False
+    if min(len(one), len(other)) < TYPED or one.isdigit() or other.isdigit() or one[:2] != other[:2]:
+        return False  # "encrypt" and "decrypt" are no typing error
     return similarity(one, other) >= SAME_WORD
 
 
@@ -164,19 +179,32 @@ def echoes(faint: Wish, known: Wish) -> bool:
         return False
     if faint.prefer and known.prefer and fold(faint.prefer) != fold(known.prefer):
         return False
+    if _speaks_against(faint, known):
+        return False
     if _moved_alike(faint, known) or known.names & faint.names:
         return True
-    if known.prefer and fold(known.prefer) in faint.telling:
-        return not faint.forbids
     if known.avoid and fold(known.avoid) in faint.telling:
         return faint.forbids
+    if known.prefer and fold(known.prefer) in faint.telling:
+        return not faint.forbids
     enough = len(faint.telling & known.telling) >= PART * len(known.telling)
     return enough and _shares(faint, known, ECHO)
 
 
+def _speaks_against(faint: Wish, known: Wish) -> bool:
+    """Whether a faint voice asks for what a need bans, or does without what it asks for; a mere complaint ("emojis
+    again") may come back to a ban.
+    """
+    if known.avoid and faint.forbids and fold(known.avoid) in faint.telling:
+        return False
+    if known.forbids and not faint.forbids:
+        return bool(faint.verb and faint.verb not in known.stems) or (faint.asks and not faint.moved)
+    return (faint.forbids and not known.forbids) or bool(faint.verb and known.verb and faint.verb != known.verb)
+
+
 def asks_again(one: Wish, other: Wish) -> bool:
     """Whether two faint voices of different sessions ask for the same."""
-    if opposed(one, other):
+    if opposed(one, other) or bool(one.verb and other.verb and one.verb != other.verb):
         return False
     if _moved_alike(one, other) or _moved_by_one(one, other):
         return True

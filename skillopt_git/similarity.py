@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -55,3 +56,8 @@ def _grams(text: str) -> list[str]:
 def hamming(a: int, b: int) -> int:
     """How many bits differ."""
     return (a ^ b).bit_count()
+
+
+def plain(word: str) -> str:
+    """A word without its accents: people leave them out."""
+    return "".join(letter for letter in unicodedata.normalize("NFKD", word) if not unicodedata.combining(letter))

@@ -14,16 +14,22 @@ from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import RULE_LIMIT, Wish, read, use_instead
 from skillopt_git.model import fold
 from skillopt_git.sameness import completes, opposed, same
+from skillopt_git.similarity import plain
 from skillopt_git.statements import MOST_WORDS, bans_kinds, meant, pointed, turns_down
 
 QUOTE_LIMIT = 300
+MOST_VOICES = 20  # in one prompt
 _CODE_SPAN = re.compile(r"`[^`]*`")
 MOST_THINGS = 4  # words of a thing that is asked for without a verb
 FAINT_LIMIT = 100  # characters of a wish that only counts when it comes again
 # What holds for this moment or this machine only, or names somebody.
 _ONE_OFF = re.compile(
-    r"\[REDACTED:|https?://|(?<!\w)(?:~/|/(?:home|Users|tmp|var|root|mnt|opt)/|[A-Z]:\\)|@\w|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
-    r"|\b(?!(?:UTF|ISO|RFC|PEP|SHA|MD|AES|RSA|ES|HTTP|TLS|CVE)-)[A-Z]{2,}-\d+\b|\b\d{4}-\d\d-\d\d\b|\b(?:\d{1,3}\.){3}\d{1,3}\b|(?<!\w)#\d+"
+    r"\[REDACTED:|https?://|@\w|(?<!\w)#\d+"
+    r"|(?<!\w)(?:~/|/(?:home|Users|tmp|var|root|mnt|opt|data|srv|etc|usr)/|(?i:[a-z]):[\\/]|\$HOME\b|/(?:Volumes|private)/)"
+    r"|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b"
+    r"|\b(?!(?:UTF|ISO|RFC|PEP|SHA|MD|AES|RSA|ES|HTTP|TLS|CVE)-)[A-Z]{2,}-\d+\b"
+    r"|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b|\b(?:\d{1,3}\.){3}\d{1,3}\b"
+    r"|\b(?i:build|port|ticket|issue) #?\d+"
 )
 
 
@@ -50,6 +56,8 @@ def voices(prompt: str, grammar: Grammar, *, answer: str | None, people: frozens
     """
     found: list[Voice] = []
     for clause in clauses(prompt, grammar):
+        if len(found) > MOST_VOICES:
+            return []  # so many at once are somebody's list, pasted
         if clause.retracts:
             found.clear()
             continue
@@ -101,7 +109,9 @@ def _whole(asks: Wish, forbids: Wish, grammar: Grammar) -> Wish:
 
 def _private(rule: str, people: frozenset[str]) -> bool:
     """Whether a rule names a person, a machine's path or what held once."""
-    return bool(_ONE_OFF.search(rule)) or any(word in people for word in re.findall(r"\w+", fold(rule)))
+    return bool(_ONE_OFF.search(rule)) or any(
+        {plain(word), plain(word).removesuffix("s")} & people for word in re.findall(r"\w+", fold(rule))
+    )
 
 
 def _voices(
@@ -113,6 +123,8 @@ def _voices(
         return [whole] if whole is not None else []
     parts = [part for part in clause.text.split(", ") if len(part.split()) > 1 and not grammar.consent.match(part)]
     parts = [part for part in parts if not grammar.contrasts.match(part)]
+    conditions = {fold(part.split()[0]) for part in clause.text.split(", ") if part.split()} & grammar.limits
+    parts = [] if conditions else parts  # a part would lose "if", "except" or "unless"
     found = (_voice(replace(clause, text=part), grammar, answer, before, people) for part in parts)
     return [voice for voice in found if voice is not None] or ([whole] if whole is not None else [])
 

@@ -283,8 +283,9 @@ def test_a_wish_that_contradicts_an_earlier_one_replaces_it() -> None:
     """The earlier one never recurs, its tasks are not replayed, and the night says so once, with both days."""
     first = known(*CORRECTED)
     turned = [session(number, "No, use npm, not pnpm", "Ran pnpm.") for number in (5, 6)]
+    later = [replace(item, ended=NOW, started=NOW) for item in turned]
 
-    learned = night(bank=first.bank, reading=reading(*turned))
+    learned = night(bank=first.bank, reading=reading(*later))
     again = night(bank=learned.known.bank)
 
     old, new = need_id(RULE), need_id("Use npm, not pnpm")
@@ -294,6 +295,16 @@ def test_a_wish_that_contradicts_an_earlier_one_replaces_it() -> None:
     assert {need for item in learned.replayed for need in item.needs} == {new}
     assert "4 tasks left out: a later wish replaced what was asked for then" in learned.notes
     assert all(edit.text != RULE for item in learned.candidates for edit in item.edits)
+
+
+def test_an_earlier_wish_that_is_read_late_replaces_nothing() -> None:
+    """A session that arrives from elsewhere is older than what was said since."""
+    first = known(*CORRECTED)
+    late = [session(number, "No, use npm, not pnpm", "Ran pnpm.") for number in (5, 6)]
+
+    learned = night(bank=first.bank, reading=reading(*late))
+
+    assert learned.known.bank.replaced == {need_id("Use npm, not pnpm"): need_id(RULE)}
 
 
 # --- nothing to learn --------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ DEMANDED: dict[tuple[str, About], tuple[float, float]] = {
     ("known", "needs"): (0.9, 0.75),
     ("known", "pairing"): (0.9, 0.75),
     ("unseen", "needs"): (0.9, 0.75),
-    ("unseen", "pairing"): (0.85, 0.75),
+    ("unseen", "pairing"): (0.8, 0.65),
     ("further", "needs"): (0.85, 0.55),
 }
 

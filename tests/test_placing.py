@@ -15,7 +15,7 @@ from skillopt_git.config import Config
 from skillopt_git.cycle import Inputs
 from skillopt_git.learned import Learned, Teachable
 from skillopt_git.model import Candidate, Edit
-from skillopt_git.placing import frozen, hindrance, outdated, place, settle
+from skillopt_git.placing import contradicted, frozen, hindrance, outdated, place, settle
 from skillopt_git.record import Placement
 from skillopt_git.wiring import document
 from skillopt_git.workshop import Workshop, open_workshop
@@ -273,3 +273,26 @@ def test_an_unfinished_proposal_is_published_unless_the_world_changed(nights: Ni
     assert why() == "the text it was measured on changed"
     nights.record(Edit(op="delete", target=MEMORY, anchor=PNPM), branch=f"{BRANCH}-3", number=3)
     assert "does not fit" in (why(f"{BRANCH}-3") or "")
+
+
+def test_what_a_later_wish_contradicts_is_told_until_a_person_decides(nights: Nights) -> None:
+    """Both where it is proposed and where it stands."""
+    nights.propose(add(PNPM))
+    edit = add(PNPM)
+    learned = found(nights)
+    bank = replace(learned.known.bank, replaced={str(edit.need): "n1-later"})
+    later = replace(learned, known=replace(learned.known, bank=bank))
+
+    assert list(contradicted(learned, nights.history())) == []
+    assert list(contradicted(later, nights.history())) == [
+        f"'{edit.sentence}' is proposed on {BRANCH}, and a later wish contradicts it: reject it"
+    ]
+
+    nights.repository.git("merge", "-q", "--no-ff", "-m", "Adopt", BRANCH)
+    nights.sync()
+    undo = f"`skillopt-git revert {edit.id}`"
+
+    assert list(contradicted(learned, nights.history())) == []
+    assert list(contradicted(later, nights.history())) == [
+        f"'{edit.sentence}' stands in {edit.target}, and a later wish contradicts it: {undo} unlearns it"
+    ]

@@ -386,7 +386,8 @@ def test_a_replaced_need_names_the_later_one() -> None:
 
 def test_diagnostics_count_what_waits() -> None:
     """By id: no word of it."""
-    told = accounts.diagnostics(night(task(0), bank=Bank(hints=(Hint(sighting=heard("", 2), task=task(2), asks=True),))))
+    hint = Hint(sighting=heard("", 2), task=task(2), asks=True)
+    told = accounts.diagnostics(night(task(0), bank=Bank(hints=(hint,))))
 
     assert told["waiting"] == [
         {"need": PNPM, "sessions": 1, "tasks": 1, "machines": 1},

@@ -176,3 +176,21 @@ def test_a_checkpoint_that_somebody_edited_is_read_as_meant(private: Private) ->
     path.write_text('{"v": 1, "read": ' + "[" * 200_000)
     assert private.checkpoint() == Checkpoint()
     assert "checkpoint.json was damaged" in private.notes[0]
+
+
+def test_a_bank_of_before_is_read(tmp_path: Path) -> None:
+    """Its wordings are sightings now; nothing that a person reviewed is lost."""
+    task = {"id": "t1-b", "ask": "Add it", "needs": ["n1-a"], "sessions": ["s1"], "golden": True}
+    old = {
+        "v": 1,
+        "tasks": [task],
+        "needs": {"n1-a": "Use x"},
+        "wordings": {"n1-a": {"t1-b": "Use x"}},
+        "turns": {"u": "t1-b"},
+    }
+    (tmp_path / "bank.json").write_text(json.dumps(old))
+
+    bank = Private(tmp_path).bank()
+
+    assert (bank.tasks[0].golden, bank.needs) == (True, {"n1-a": "Use x"})
+    assert [(item.need, item.turn, item.session, item.task) for item in bank.sightings] == [("n1-a", "u", "s1", "t1-b")]

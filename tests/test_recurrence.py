@@ -134,10 +134,11 @@ def test_a_need_that_a_later_wish_replaced_never_recurs_and_does_not_wait() -> N
 
 
 def test_what_was_seen_too_rarely_waits() -> None:
-    """Needs with their counts, and each turn that alone is too little to make a need of."""
-    hint = Hint(sighting=sighting("", "s7"), task=task(7))
+    """Needs with their counts, and each turn that asks for something and is alone in it; a mere remark is not told."""
+    hint = Hint(sighting=sighting("", "s7"), task=task(7), asks=True)
+    remark = Hint(sighting=sighting("", "s8"), task=task(8))
 
-    found = waiting(NEEDS, counts(pnpm=1, tabs=2), (hint,), min_sessions=2)
+    found = waiting(NEEDS, counts(pnpm=1, tabs=2), (hint, remark), min_sessions=2)
 
     assert [(item.need, item.sessions, item.days) for item in found] == [(PNPM, 1, ()), ("", 1, ("2026-11-02",))]
 

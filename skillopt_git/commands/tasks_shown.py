@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from skillopt_git.recurrence import Seen
 
 
+INDENT = "\n    "
+
+
 def record(task: Task, book: Notebook) -> dict[str, Any]:
     """The task with its rule, and whether a person confirmed it or shared it."""
     from skillopt_git.schema import dump  # here and below: what it needs would slow down every start
@@ -74,7 +77,8 @@ def page(task: Task, book: Notebook) -> Iterator[str]:
         "skills": ", ".join(task.skills),
         "sessions": ", ".join(task.sessions),
     }
-    yield from (f"{name}: {value}" for name, value in told.items() if value)
+    # What goes on in a next line is set in, lest a text look like more of the list.
+    yield from (f"{name}: {INDENT.join(value.splitlines())}" for name, value in told.items() if value)
     for item in heard(task, book):
         when = (item["time"] or "at an unknown time")[:10]
         yield f'said {when} in {item["session"]}: "{item["quote"]}"'
