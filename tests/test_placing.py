@@ -276,11 +276,11 @@ def test_an_unfinished_proposal_is_published_unless_the_world_changed(nights: Ni
 
 
 def test_what_a_later_wish_contradicts_is_told_until_a_person_decides(nights: Nights) -> None:
-    """Both where it is proposed and where it stands."""
-    nights.propose(add(PNPM))
-    edit = add(PNPM)
+    """Both where it is proposed and where it stands; nothing is said of what still holds."""
+    edit = replace(add(PNPM), need="n1-earlier")
+    nights.propose(edit, add(RUFF))
     learned = found(nights)
-    bank = replace(learned.known.bank, replaced={str(edit.need): "n1-later"})
+    bank = replace(learned.known.bank, replaced={"n1-earlier": "n1-later"})
     later = replace(learned, known=replace(learned.known, bank=bank))
 
     assert list(contradicted(learned, nights.history())) == []
