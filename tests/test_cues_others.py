@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillopt_git.cues import built_in
+from skillopt_git.imperatives import wish_of
 from skillopt_git.languages import Reader, reader
 from skillopt_git.wishes import Voice, voices
 
@@ -276,3 +277,19 @@ def test_a_table_names_each_phrase_once(language: str) -> None:
 
     assert all(len(set(phrases)) == len(phrases) for phrases in lists)
     assert all(phrase == phrase.casefold() for phrases in lists for phrase in phrases)
+
+
+@pytest.mark.parametrize(
+    ("typed", "banned"),
+    [
+        ("escribe los mensajes sin emojis", "no pongas emojis"),
+        ("écris les messages sans emojis", "arrête de mettre des emojis"),
+        ("scrivi i messaggi senza emoji", "niente emoji nei messaggi"),
+        ("escreva as mensagens sem emojis", "não coloque emojis"),
+        ("schrijf de berichten zonder emojis", "gebruik geen emojis"),
+    ],
+)
+def test_doing_without_a_thing_bans_it(typed: str, banned: str, tables: Reader) -> None:
+    """Such a wish is of the same kind as one that forbids the thing."""
+    assert wish_of(typed, tables.grammars).forbids
+    assert wish_of(banned, tables.grammars).forbids
