@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skillopt_git.grammar import Grammar
 from skillopt_git.model import fold
+from skillopt_git.norms import tells_norm
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _DIFF = re.compile(r"^(?:diff --git |@@ )", re.MULTILINE)
@@ -23,7 +24,7 @@ _PASTED = re.compile(
         | at\ \S+\( | File\ " | Traceback
         | \[?\d{4}-\d\d-\d\d | \[?\d\d:\d\d:\d\d
         | \[? (?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|FIRING) \b
-        | \[[\w.-]+\]\s+\S
+        | [A-Z] \s \(\d+\) \s | \[[\w.-]+\]\s+\S
         | (?i: \w*(?:error|exception|warning) (?:\[\w+\])? : | (?:fatal|hint|remote): | npm\ err! )
       ))""",
     re.VERBOSE,
@@ -33,6 +34,7 @@ _BULLET = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")
 _ITEM = re.compile(r"(?:^|\s+)\d[.)]\s+")
 _END = re.compile(r"(?<=[.!?;…])\s+|\n+|\s+[—–]\s+|\s+-{1,2}\s+|\s+[>→]\s+")
 _CITED = re.compile(r"[\"“„«](?:[^\"“”„«»\n]*\s){2}[^\"“”„«»\n]*[\"”“»]")
+_QUOTED_LINES = re.compile(r"^\s*[\"“„«][^\"“”„«»]*\n[^\"“”„«»]*[\"”“»][.]?\s*$", re.MULTILINE)
 _IN_QUOTES = re.compile(r"[“„«]([^“”„«»\n]+)[”“»]")
 _ASIDE = re.compile(r"(?<=\S)\s+\([^()]*\)(?=$|[\s,.;!])")
 CITATION = "“…”"
@@ -47,7 +49,9 @@ class Clause:
     """One clause without openers and courtesies. `refused`: it, or a clause shortly before, turned an answer down.
 
     `quote` is the sentence as it was typed; `pleads`: it says "please"; `asked`: it is put as a question; `adds`: it
-    comes on top ("and ...", "also ..."); `retracts`: it takes back what was said before.
+    comes on top ("and ...", "also ..."); `announced`: it stands after "ground rules:" or before "that goes for everything"; `customary`: it is how all
+    is done ("as usual", "in this codebase");
+    `retracts`: it takes back what was said before.
     """
 
     text: str
@@ -56,21 +60,27 @@ class Clause:
     pleads: bool = False
     asked: bool = False
     adds: bool = False
+    announced: bool = False
+    customary: bool = False
     retracts: bool = False
 
 
-def clauses(prompt: str, grammar: Grammar) -> Iterator[Clause]:
+def clauses(prompt: str, grammar: Grammar) -> list[Clause]:
     """The user's own statements, in order. Questions, quotations, pasted logs and code are left out."""
+    found: list[Clause] = []
     refused = False
-    for part, guessed in _parts(_own_words(prompt, grammar), grammar):
-        sentence = part.strip()
+    for part in _parts(_own_words(prompt, grammar), grammar):
+        sentence = part.text.strip()
         if grammar.retracts.match(sentence):
-            yield Clause(sentence, False, sentence, retracts=True)
+            found.append(Clause(sentence, False, sentence, retracts=True))
             continue
         if grammar.consent.match(sentence) or grammar.consent.match(grammar.opener.sub("", sentence)):
             refused = False
             continue
-        if guessed:
+        if part.guessed:
+            continue
+        if found and grammar.for_good.match(sentence):
+            found[-1] = replace(found[-1], announced=True)
             continue
         onward = bool(grammar.onward.match(sentence))
         adds = bool(grammar.adds.match(sentence))
@@ -79,19 +89,24 @@ def clauses(prompt: str, grammar: Grammar) -> Iterator[Clause]:
             continue
         text = _core(sentence, grammar)
         if text:
-            yield Clause(
-                text,
-                refused,
-                sentence,
-                pleads=bool(grammar.plea.search(sentence)),
-                adds=adds,
+            found.append(
+                Clause(
+                    text,
+                    refused,
+                    sentence,
+                    pleads=bool(grammar.plea.search(sentence)),
+                    adds=adds,
+                    announced=part.announced,
+                    customary=bool(grammar.custom.search(sentence)),
+                )
             )
+    return found
 
 
 def questions(prompt: str, grammar: Grammar) -> Iterator[Clause]:
     """What is asked for politely: "can you also add a line to the changelog?" """
-    for part, _ in _parts(_own_words(prompt, grammar), grammar):
-        sentence = part.strip()
+    for part in _parts(_own_words(prompt, grammar), grammar):
+        sentence = part.text.strip()
         core = grammar.opener.sub("", sentence[:SENTENCE_LIMIT])
         checking = grammar.checking.match(core) if sentence.endswith("?") else None
         if checking:
@@ -120,7 +135,7 @@ def satisfied(prompt: str, grammar: Grammar) -> bool:
 def comes_back(prompt: str, grammar: Grammar) -> bool:
     """Whether a prompt comes back to the answer before it: turns it down, or asks for more of the same."""
     text = _own_words(prompt, grammar)
-    said = [part.strip() for part, _ in _parts(text, grammar)]
+    said = [part.text.strip() for part in _parts(text, grammar)]
     again = any(grammar.told.match(part) or _refuses(part, grammar) for part in said)
     return again or bool(grammar.more.search(text)) or not any(_asks(part, grammar) for part in said)
 
@@ -129,7 +144,7 @@ def _asks(sentence: str, grammar: Grammar) -> bool:
     """Whether a sentence asks for work: by a verb at its beginning, or politely."""
     core = grammar.opener.sub("", sentence)
     plain = grammar.polite.sub("", core)
-    if grammar.habit.match(plain):
+    if grammar.habit.match(plain) or tells_norm(plain, grammar):
         return False
     first = {word.strip(",.:;!") for word in fold(plain).split()[:2]}
     verb = not grammar.verbs.isdisjoint(first) or grammar.verb_of(plain) in grammar.verbs
@@ -142,9 +157,19 @@ def goes_on(prompt: str, grammar: Grammar) -> bool:
     return bool(grammar.onward.match(grammar.opener.sub("", text)) or grammar.onward.match(text))
 
 
+def moves_on(prompt: str, grammar: Grammar) -> bool:
+    """Whether a prompt asks for the next work: "good. now plot the daily means"."""
+    text = grammar.opener.sub("", _own_words(prompt, grammar))
+    onward = grammar.onward.match(text)
+    if onward is None or grammar.more.match(onward[0]):
+        return False
+    first = _END.split(text[onward.end() :].strip(" ,:"))[0]
+    return any(grammar.verb_of(part) in grammar.verbs for part in first.split(", ")) or _asks(first, grammar)
+
+
 def wonders(prompt: str, grammar: Grammar) -> bool:
     """Whether a prompt only asks about what was done."""
-    said = [part.strip() for part, _ in _parts(_own_words(prompt, grammar), grammar)]
+    said = [part.text.strip() for part in _parts(_own_words(prompt, grammar), grammar)]
     return any(part.endswith("?") for part in said) and not any(_asks(part, grammar) for part in said)
 
 
@@ -152,20 +177,32 @@ def _refuses(sentence: str, grammar: Grammar) -> bool:
     return bool(grammar.refusal.match(sentence)) and not grammar.consent.match(sentence)
 
 
-def _parts(text: str, grammar: Grammar) -> Iterator[tuple[str, bool]]:
-    """The statements of a text, each with whether its sentence only supposes something."""
-    for sentence in _END.split("\n".join(_announced(line, grammar) for line in text.split("\n"))):
-        guessed = bool(grammar.guess.search(sentence[:SENTENCE_LIMIT]))
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A statement as it was typed. `guessed`: its sentence only supposes something; `announced` as in `Clause`."""
+
+    text: str
+    guessed: bool
+    announced: bool
+
+
+def _parts(text: str, grammar: Grammar) -> Iterator[_Part]:
+    announced = False
+    for typed in _END.split(text):
+        found = grammar.announced.match(typed)
+        announced = bool(found and not found["word"]) or (announced and _goes_along(typed, grammar))
+        sentence = typed[found.end() :].strip() if found else typed
+        sentence = f"{found['word']}, {sentence}" if found and found["word"] else sentence
+        guessed = bool(grammar.guess.search(typed[:SENTENCE_LIMIT]))
         for item in _ITEM.split(sentence):
             whole = len(item) > SENTENCE_LIMIT or bool(grammar.conditional.search(item))
-            yield from ((part, guessed) for part in ([item] if whole else grammar.breaks.split(item)))
+            parts = [item] if whole else grammar.breaks.split(item)
+            yield from (_Part(part, guessed, announced) for part in parts)
 
 
-def _announced(line: str, grammar: Grammar) -> str:
-    """ "General rule: ..." is one statement, whatever greets before it."""
-    stripped = grammar.opener.sub("", line)
-    found = grammar.announced.match(stripped)
-    return f"{found[1]}, {stripped[found.end() :].strip()}" if found else line
+def _goes_along(sentence: str, grammar: Grammar) -> bool:
+    """Whether a sentence is more of what was announced: "and answer in German"."""
+    return bool(grammar.adds.match(sentence)) and not grammar.onward.match(sentence)
 
 
 def _core(sentence: str, grammar: Grammar) -> str:
@@ -180,14 +217,18 @@ def _own_words(prompt: str, grammar: Grammar) -> str:
     text = _FENCE.sub("\n", prompt.replace("\u2019", "'").replace("\u2018", "'").replace("\r", "\n"))
     is_diff = bool(_DIFF.search(text))
     kept: list[str] = []
-    text = _without_cited_list(text, grammar)
+    text = _QUOTED_LINES.sub(f"\n{CITATION}\n", _without_cited_list(text, grammar))
     pasted = False
+    head = ""  # of a list, where it announces rules
     for line in text.split("\n"):
         if _MAIL.match(line):
             break  # the mail that is answered follows to the end
         pasted = bool(_PASTED.match(line)) or (pasted and bool(_LABEL.match(line)))
         if not pasted and not (is_diff and _DIFF_LINE.match(line)):
-            kept.append(" ".join(_BULLET.sub("", line).split()))
+            listed = bool(_BULLET.match(line))
+            own = " ".join(_BULLET.sub("", line).split())
+            head = head if listed else own if own.endswith(":") and grammar.announced.match(own) else ""
+            kept.append(f"{head} {own}" if listed and own else own)
     own = _CITED.sub(CITATION, "\n".join(filter(None, kept)))
     return _IN_QUOTES.sub(r'"\1"', own) if CITATION not in own else own
 

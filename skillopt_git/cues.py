@@ -51,6 +51,12 @@ class Cues:
     consents: Phrases = ()  # look like a refusal and are none
     onward: Phrases = ()  # go on to something else
     standing: Phrases = ()  # "from now on"
+    announcing: Phrases = ()  # "ground rules", before a colon
+    customs: Phrases = ()  # "as usual", "in this codebase": how all of it is done
+    norms: Phrases = ()  # "are", "go to": between a kind of thing and how it is done
+    states: Phrases = ()  # "broken": said of how things are, and not of how they should be
+    closing: Phrases = ()  # "ever", after a comma at the end
+    occasions: Phrases = ()  # "after every change": whenever the agent works
     remember: Phrases = ()  # "don't forget to"
     told: Phrases = ()  # "I said"
     always: Phrases = ()

@@ -71,6 +71,7 @@ class Grammar:
         self._synonyms = {fold(word): fold(words.split()[-1]) for words in cues.synonyms for word in words.split()}
         self.generic = frozenset(map(self.stem, _folded(cues.generic)))
         self.ordinary = frozenset(map(self.stem, _folded(cues.ordinary)))
+        self.negations = _folded((*cues.not_, *cues.firm))
         self.limits = _folded(cues.limits)
         self.timings = _folded(cues.timings)
 
@@ -104,7 +105,7 @@ class Grammar:
         asked = any_of(
             [*cues.use, *cues.firm, *cues.always, *cues.never, *cues.not_, *cues.habits, *cues.leading, *cues.obliged]
         )
-        kind = rf"{any_of(cues.none)}\s+(?!{asked})(?=[\w`])"  # "no emojis", and not "no use tabs"
+        kind = rf"{any_of(cues.none)}\s+(?!{asked}|{any_of(cues.limits)})(?=[\w`$%!])"  # "no emojis", and not "no use tabs"
         self.kind = _compiled(rf"^{kind}")
         self.breaks = _compiled(
             rf"\s*,?\s+{any_of(cues.ands)}\s+(?={kind})"
@@ -151,11 +152,26 @@ class Grammar:
         self.inner_place = _compiled(rf"\s+{any_of(cues.places)}(?=,)")
 
     def _compile_statements(self, cues: Cues) -> None:
+        marked = r"\s*[,.:;!—–-]+\s*"
         standing = any_of(cues.standing)
-        self.standing = _compiled(rf"^{standing}\b\s*[,:]?\s*|,?\s*{standing}(?=$|[,:;]|\s)")
-        self.announced = _compiled(
-            rf"^((?:{any_of(cues.leading)},?\s+)*{any_of([*cues.standing, *cues.remember, *cues.told])})\s*:"
+        closing = any_of([*cues.always, *cues.closing])
+        self.standing = _compiled(
+            rf"^{standing}\b\s*[,:]?\s*|,?\s*{standing}(?=$|[,:;]|\s)|,\s+{closing}(?=$|[,;])"
         )
+        self.announced = _compiled(
+            rf"^(?:{any_of(cues.openers)}{marked}|{any_of(cues.leading)},?\s+)*?(?:(?P<word>{any_of([*cues.remember, *cues.told])})"
+            rf"|{any_of(cues.standing)}|{any_of(cues.announcing)}(?:\s+[^\s:,]+){{0,4}})\s*:(?=\s|$)"
+        )
+        self.custom = _compiled(rf"{any_of(cues.customs)}|(?<=\s){any_of(cues.places[:1])}(?=$|[,.;!])")
+        self.as_usual = _compiled(rf"^{any_of(cues.customs)},?\s+")
+        self.norm = _compiled(
+            rf"^(?P<subject>(?:{_WORD}\s+){{1,6}}?)(?P<verb>{any_of(cues.norms)})\s+(?P<rest>\S.*)$"
+        )
+        self.state = _compiled(any_of([*cues.states, *cues.left]))
+        self.for_good = _compiled(
+            rf"^(?:{any_of(cues.leading)},?\s+)*(?:{any_of([*cues.standing, *cues.closing, *cues.always])}[\s,]*)+[.!\s]*$"
+        )
+        self.occasion = _compiled(any_of(cues.occasions))
         reminder = any_of(cues.remember)
         self.remember = _compiled(rf"^(?:{any_of(cues.leading)}\s+)*{reminder}\s*[,:]?\s*|[\s,]+{reminder}$")
         self.told = _compiled(rf"^{any_of(cues.told)}[,:]?\s*")
@@ -175,7 +191,7 @@ class Grammar:
         )
         self.do_not = _compiled(rf"^{any_of(cues.not_)}\s+(?=\S)")
         self.stop = _compiled(rf"^{any_of(cues.stop)}\s+(?=[\w`])")
-        self.none = _compiled(rf"^{any_of(cues.none)}\s+(?=[\w`])")
+        self.none = _compiled(rf"^{any_of(cues.none)}\s+(?=[\w`$%!])")
         ban, verb = any_of([*cues.not_, *cues.never, *cues.stop, *cues.none]), any_of(cues.verbs)
         inner = any_of([*cues.never, *cues.none])
         self.forbids = _compiled(rf"^(?:{ban}\s|{verb}\s+(?:[^\s,]+\s+){{0,2}}{inner}\s)")

@@ -27,7 +27,8 @@ class Wish:
 
     `checks` are outcome checks from the words; none where the words name nothing to look for in an answer. `stems` are
     the words that carry it, without endings, `telling` those of them that not every other wish has, `names` what looks
-    like code (files, functions, flags), `limits` the words that say where it holds, `timing` those that say when a
+    like code (files, functions, flags), `means` those of the telling words that few wishes about code have, without the
+    one it begins with (what it is about), `limits` the words that say where it holds, `timing` those that say when a
     thing is to be done;
     `asks`: it begins with a verb that asks, or says that something is to be otherwise. `moved` are those of its telling
     words and names that came into the next answer, or went out of it; `coded` those of them that stood in its code, as
@@ -42,6 +43,7 @@ class Wish:
     stems: frozenset[str] = frozenset()
     telling: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
+    means: frozenset[str] = frozenset()
     limits: frozenset[str] = frozenset()
     timing: frozenset[str] = frozenset()
     asks: bool = False
@@ -108,6 +110,7 @@ def read(clause: str, grammar: Grammar, *, least: int = 2) -> Wish | None:
         stems=stems(body, grammar),
         telling=_telling(body, grammar),
         names=_names(text),
+        means=_means(body, grammar),
         verb=_verb(body, grammar),
         asks=grammar.verb_of(text) in grammar.verbs or bool(grammar.wanting.search(text)),
         limits=bounds if ban else bounds - grammar.timings,
@@ -284,6 +287,13 @@ def _telling(text: str, grammar: Grammar) -> frozenset[str]:
     ]
     words = {grammar.stem(word) for word in parts if word not in grammar.common and word not in grammar.once}
     return frozenset(word for word in words if word not in grammar.generic and (len(word) > 1 or word.isdigit()))
+
+
+def _means(text: str, grammar: Grammar) -> frozenset[str]:
+    words = _words(text)
+    topic = grammar.stem(words[0]) if words and not text.startswith("`") else ""
+    verbs = frozenset(map(grammar.stem, grammar.verbs))
+    return _telling(text, grammar) - grammar.ordinary - verbs - {topic}
 
 
 def moved(wish: Wish, grammar: Grammar, *, ask: str, before: str, after: str) -> Wish:

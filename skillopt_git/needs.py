@@ -25,12 +25,13 @@ from skillopt_git.sameness import (
     rivals,
     same,
     same_choice,
+    same_means,
     same_thing,
 )
 from skillopt_git.similarity import plain
 
 # How a clear wish is known to be one of a need's, the surest first.
-CLEARLY = (same, points_at, alike_by_effect, same_thing, same_choice, covers)
+CLEARLY = (same, points_at, alike_by_effect, same_thing, same_choice, covers, same_means)
 
 
 @dataclass(frozen=True, slots=True)

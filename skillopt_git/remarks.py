@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from skillopt_git.checks import check
-from skillopt_git.clauses import comes_back, goes_on, satisfied, wonders
+from skillopt_git.clauses import comes_back, goes_on, moves_on, satisfied, wonders
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import content, moved, said
 from skillopt_git.languages import Reader
@@ -55,7 +55,8 @@ def turn_key(session: Session, turn: Turn) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One turn as it was read: in which language, what wishes it voices, and how it goes on from the answer before."""
+    """One turn as it was read: in which language, what wishes it voices, and how it goes on from the answer before.
+    """
 
     turn: Turn
     grammar: Grammar | None = None
@@ -63,6 +64,7 @@ class Line:
     satisfied: bool = False
     wonders: bool = False
     returns: bool = False
+    moves_on: bool = False
 
 
 def lines_of(session: Session, reader: Reader, people: frozenset[str]) -> list[Line]:
@@ -87,10 +89,13 @@ def _line(turn: Turn, grammar: Grammar | None, answer: str | None, people: froze
         return Line(turn)
     if answer is not None and satisfied(turn.text, grammar):
         return Line(turn, grammar, satisfied=True)
+    onward = answer is not None and moves_on(turn.text, grammar)
+    heard = voices(turn.text, grammar, answer=answer, people=people)
     return Line(
         turn,
         grammar,
-        tuple(voices(turn.text, grammar, answer=answer, people=people)),
+        tuple(voice for voice in heard if voice.meant or not onward),
+        moves_on=onward,
         wonders=answer is not None and wonders(turn.text, grammar),
         returns=answer is not None and comes_back(turn.text, grammar),
     )
@@ -148,7 +153,9 @@ def told(session: Session, lines: Sequence[Line], sighted: frozenset[str]) -> It
         yield from _remarked(session, position, line, talk)
         firm = turn_key(session, turn) in sighted or any(voice.meant for voice in line.voices)
         stays = line.returns or (line.grammar is not None and not _new_work(turn.text, line.grammar, talk))
-        if (talk.corrigible and stays) or (firm and (talk.corrigible or talk.asks)):
+        if line.moves_on:
+            talk.ask(turn)
+        elif (talk.corrigible and stays) or (firm and (talk.corrigible or talk.asks)):
             talk.asked = talk.about or talk.asked
         else:
             talk.ask(turn)

@@ -14,6 +14,7 @@ SAME_BAN = 0.33  # the same for two wishes that forbid: "no comments", "stop add
 SAME_THINGS = 0.7  # of what two bans are about, if it is more than one word
 TAKEN_BACK = 0.33  # share of a wish's words that a ban of the same has to have
 SAME_WORD = 0.85  # of two stems: at or above it they are one word, typed differently
+MEANS = 0.33  # share of the shorter's telling words that two wishes with the same means have in common
 TYPED = 5  # characters; shorter words differ by a letter and mean something else
 
 
@@ -110,6 +111,18 @@ def same_thing(wish: Wish, known: Wish) -> bool:
     return alike and bool(wish.names & known.names) and 2 * len(rest & others) >= shorter
 
 
+def same_means(wish: Wish, known: Wish) -> bool:
+    """Whether two wishes of one polarity name the same uncommon thing, not as what they are about: "tests in testify
+    style", "tests should use testify".
+    """
+    if wish.forbids != known.forbids or opposed(wish, known) or rivals(wish, known) or contrary(wish, known):
+        return False
+    if wish.prefer and known.prefer and fold(wish.prefer) != fold(known.prefer):
+        return False
+    common = wish.means & known.means
+    return bool(common) and len(common) >= MEANS * min(len(wish.telling), len(known.telling))
+
+
 def _beside(one: Wish, other: Wish) -> bool:
     """Whether the shorter of two wishes for one thing says something that the other does not."""
     shorter, longer = sorted((one.telling, other.telling), key=len)
@@ -130,7 +143,12 @@ def opposed(one: Wish, other: Wish) -> bool:
 
 
 def _turned_down(one: Wish, other: Wish) -> bool:
-    return bool(one.prefer and other.avoid) and fold(one.prefer or "") == fold(other.avoid or "")
+    if not other.avoid:
+        return False
+    turned_down = fold(other.avoid)
+    if one.prefer:
+        return fold(one.prefer) == turned_down
+    return other.asks and not one.forbids and turned_down in one.means
 
 
 def _same_but_forbidden(one: Wish, other: Wish) -> bool:

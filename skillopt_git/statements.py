@@ -9,6 +9,7 @@ from skillopt_git.clauses import Clause, trimmed
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import Wish, contrast_in, name, read, use_instead
 from skillopt_git.model import Check, fold
+from skillopt_git.norms import tells_norm
 from skillopt_git.ports import Reply
 from skillopt_git.sameness import completes
 
@@ -25,8 +26,13 @@ def meant(clause: Clause, grammar: Grammar, before: Wish | None, answer: str | N
         return None, False
     reminded = grammar.remember.search(text)
     standing = grammar.standing.search(text)
-    if reminded or standing:
+    head = text[: standing.start()] if standing else ""
+    if ": " in head:  # "change of plan: commit messages in English from today"
+        text = text[head.rindex(": ") + 2 :]
+    usual = answer is None and grammar.verb_of(text) not in grammar.verbs and _usual(clause, grammar)
+    if reminded or standing or clause.announced or usual:
         rest = grammar.remember.sub("", text) if reminded else text
+        rest = grammar.as_usual.sub("", rest)
         rest = _closed(grammar.standing.sub(" ", rest)) if standing else rest
         wish = _always(rest, grammar, answer)
         return wish, True
@@ -37,6 +43,8 @@ def meant(clause: Clause, grammar: Grammar, before: Wish | None, answer: str | N
     refused = clause.refused or insisted is not None or (core != text and _lacks(core, answer, grammar))
     if core is None or grammar.question.match(core):
         return None, False
+    if (clause.customary or grammar.anywhere.search(core)) and tells_norm(core, grammar):
+        return read(core, grammar), False
     if answer is None and core == text and not grammar.anywhere.search(core) and not grammar.general.search(core):
         return (read(core, grammar) if _firm_pair(core, grammar) else None), False
     if answer is None and obliged and not grammar.anywhere.search(core) and not grammar.forbids.match(core):
@@ -49,6 +57,11 @@ def meant(clause: Clause, grammar: Grammar, before: Wish | None, answer: str | N
         or _bare(core, refused, obliged, before, grammar)
     )
     return wish, False
+
+
+def _usual(clause: Clause, grammar: Grammar) -> bool:
+    """ "all labels from the arb files as usual", "comments in English please, always": beside the work that is asked for."""
+    return clause.customary or (clause.pleads and bool(grammar.anywhere.search(clause.text)))
 
 
 def _closed(text: str) -> str:
@@ -128,11 +141,16 @@ def _without_subject(text: str, grammar: Grammar) -> tuple[str | None, bool]:
 def _always(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
     """What is said to stand from now on."""
     rest, _ = _without_subject(trimmed(text, grammar), grammar)
+    habit = grammar.habit.match(text)
+    if not rest and habit and grammar.verb_of(text[habit.end() :]) in grammar.verbs - grammar.once:
+        rest = text[habit.end() :]  # "we build with task"
     if not rest or grammar.question.match(rest):
         return None
     own = _forbidden_or_always(rest, grammar)
     if own is not None:
         return own
+    if tells_norm(rest, grammar):
+        return read(rest, grammar)
     if grammar.verb_of(rest) in grammar.verbs:
         prefix = grammar.cues.rule_prefix
         return read(f"{prefix} {rest[0].lower()}{rest[1:]}" if prefix else rest, grammar)
@@ -149,7 +167,12 @@ def _kept_to(text: str, grammar: Grammar) -> Wish | None:
         return None
     if len(words) == 1:
         return read(f"{grammar.cues.use[0]} {text}", grammar) if name(text, grammar) else None
-    return read(text, grammar) if len(words) > 2 else None
+    if fold(words[0]) in grammar.definite and grammar.cues.plural:
+        return None  # "note: the API is down"
+    if len(words) > 2:
+        return read(text, grammar)
+    tells = not grammar.generic.intersection(map(grammar.stem, map(fold, words)))
+    return read(f"{grammar.cues.use[0]} {text}", grammar) if tells else None
 
 
 def _forbidden_or_always(text: str, grammar: Grammar, *, obliged: bool = False) -> Wish | None:
@@ -267,7 +290,7 @@ def _contrast(text: str, refused: bool, grammar: Grammar, *, follows: bool) -> W
     """ "use X, not Y" corrects by itself; "use X instead of Y" may be a plain ask."""
     pair = grammar.pair.match(text)
     this_one = pair is not None and _at_hand(pair, grammar)
-    if pair and not this_one and (refused or fold(pair["word"]) in grammar.firm):
+    if pair and not this_one and not pointed(text, grammar) and (refused or fold(pair["word"]) in grammar.firm):
         return read(text, grammar)
     bare = grammar.bare_pair.match(text) or grammar.bare_swap.match(text)
     if bare and (refused or follows) and name(bare["prefer"], grammar) and name(bare["avoid"], grammar):

@@ -150,8 +150,9 @@ def _voice(
         said = replace(wish, asks=True) if alone else wish
         quote = clause.quote[:QUOTE_LIMIT]
         return Voice(wish=said, quote=quote, faint=alone, standing=standing or aside, added=added)
-    if answer is None:
-        return None
+    each_time = _each_time(clause, grammar)
+    if answer is None or each_time is not None:
+        return each_time
     rest = grammar.standing.sub(" ", clause.text).strip(" ,;:") if standing else clause.text
     return _faint(replace(clause, text=rest), grammar) if rest else None
 
@@ -181,6 +182,20 @@ def _public(wish: Wish, grammar: Grammar, people: frozenset[str]) -> Wish | None
     while _private(text, people) and "," in text:
         text = text.rpartition(",")[0]
     return wish if text == wish.text else read(text, grammar)
+
+
+def _each_time(clause: Clause, grammar: Grammar) -> Voice | None:
+    """ "after every change tell me the flash size" is more than this one work; "add a hook before every commit" is it."""
+    text = clause.text
+    said = grammar.occasion.search(text)
+    verb = grammar.verb_of(text)
+    if said is None or grammar.question.match(text) or (said.start() and verb in grammar.adding):
+        return None
+    asks = any(grammar.verb_of(part) in grammar.verbs for part in (text, text[said.end() :], *text.split(", ")))
+    wish = read(text, grammar) if asks else None
+    if wish is None or _says_nothing(wish):
+        return None
+    return Voice(wish=replace(wish, asks=True), quote=clause.quote[:QUOTE_LIMIT])
 
 
 # --- faint voices ------------------------------------------------------------------------------------------------

@@ -1,0 +1,25 @@
+"""How things are done, told as such: "figures are always svg", "errors get wrapped here", "Tests schreiben wir mit pytest"."""
+
+from __future__ import annotations
+
+from skillopt_git.grammar import Grammar
+from skillopt_git.model import fold
+
+MOST_WORDS = 16
+
+
+def tells_norm(text: str, grammar: Grammar) -> bool:
+    """Whether a statement says how a kind of thing is done, and does not report on one ("the tests are red")."""
+    found = grammar.norm.match(text)
+    if found is None or len(text.split()) > MOST_WORDS:
+        return False
+    subject, rest = (_words(found[part]) for part in ("subject", "rest"))
+    at_hand = subject[0] in grammar.definite or not grammar.pointers.isdisjoint(subject)
+    spoken_of = grammar.habit.match(text) or grammar.others.match(text)
+    gerund = grammar.cues.gerund
+    reports = rest[0] in grammar.negations or (gerund and rest[0].endswith(gerund)) or grammar.state.search(found["rest"])
+    return not (at_hand or spoken_of or reports)
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip(",.:;!") or word for word in fold(text).split()]
