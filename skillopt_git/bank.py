@@ -63,7 +63,9 @@ class Bank:
             needs={need: redact(text) for need, text in self.needs.items()},
             sightings=tuple(_heard(item, redact) for item in self.sightings),
             hints=tuple(
-                replace(item, sighting=_heard(item.sighting, redact), task=_cleaned(item.task, redact))
+                replace(
+                    item, sighting=_heard(item.sighting, redact), task=item.task and _cleaned(item.task, redact)
+                )
                 for item in self.hints
             ),
         )
@@ -139,7 +141,7 @@ def merge(bank: Bank, mined: Mined) -> Bank:
         tasks=tuple(tasks.values()),
         needs={**bank.needs, **mined.needs, **{need: bank.needs[need] for need in written & bank.needs.keys()}},
         sightings=mined.sightings,
-        hints=tuple(hint for hint in mined.hints if hint.task.id not in bank.dropped),
+        hints=tuple(hint for hint in mined.hints if hint.sighting.task not in bank.dropped),
         replaced=dict(mined.replaced),
     )
 

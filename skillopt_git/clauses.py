@@ -24,7 +24,7 @@ _PASTED = re.compile(
         | at\ \S+\( | File\ " | Traceback
         | \[?\d{4}-\d\d-\d\d | \[?\d\d:\d\d:\d\d
         | \[? (?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|FIRING) \b
-        | [A-Z] \s \(\d+\) \s | \[[\w.-]+\]\s+\S
+        | [A-Z] \s+ (?:\(\d+\) | \d+:\d\d:\d\d) | <[A-Z][\w+\ ]*>\s{2} | \[[\w.-]+\]\s+\S
         | (?i: \w*(?:error|exception|warning) (?:\[\w+\])? : | (?:fatal|hint|remote): | npm\ err! )
       ))""",
     re.VERBOSE,
@@ -37,6 +37,7 @@ _CITED = re.compile(r"[\"“„«](?:[^\"“”„«»\n]*\s){2}[^\"“”„«�
 _QUOTED_LINES = re.compile(r"^\s*[\"“„«][^\"“”„«»]*\n[^\"“”„«»]*[\"”“»][.]?\s*$", re.MULTILINE)
 _IN_QUOTES = re.compile(r"[“„«]([^“”„«»\n]+)[”“»]")
 _ASIDE = re.compile(r"(?<=\S)\s+\([^()]*\)(?=$|[\s,.;!])")
+CODE_LIKE = re.compile(r"\w\.[a-z]{2,5}\b|`[^`]+`|\w/\w")
 CITATION = "“…”"
 _END_MARKS = ".!;:, "
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -122,6 +123,8 @@ def questions(prompt: str, grammar: Grammar) -> Iterator[Clause]:
 def _fragment(core: str, grammar: Grammar) -> bool:
     """ "line in the changelog?": a thing that is missed, put as a question."""
     words = fold(core).rstrip("?").split()
+    if words and CODE_LIKE.search(core):
+        return len(words) < 6 and not grammar.question.match(core)
     told = bool(words) and (words[0] in grammar.common or words[0] in grammar.verbs or grammar.being.search(core))
     return 1 < len(words) < 9 and not told and not grammar.question.match(core)
 
@@ -207,7 +210,7 @@ def _goes_along(sentence: str, grammar: Grammar) -> bool:
 
 def _core(sentence: str, grammar: Grammar) -> str:
     text = _ASIDE.sub("", grammar.praise_and_but.sub("", sentence))
-    text = text if grammar.kind.match(text) else grammar.opener.sub("", text)
+    text = grammar.still.sub("", text if grammar.kind.match(text) else grammar.opener.sub("", text)).strip()
     return _without_place(trimmed(grammar.polite.sub("", text), grammar), grammar)
 
 
@@ -220,9 +223,17 @@ def _own_words(prompt: str, grammar: Grammar) -> str:
     text = _QUOTED_LINES.sub(f"\n{CITATION}\n", _without_cited_list(text, grammar))
     pasted = False
     head = ""  # of a list, where it announces rules
+    drafted = False  # below a line that asks for a text and begins it
     for line in text.split("\n"):
         if _MAIL.match(line):
             break  # the mail that is answered follows to the end
+        drafted = drafted and bool(line.strip())
+        text_for = None if drafted else grammar.drafted.match(line.strip())
+        if text_for:
+            drafted = not line.strip()[text_for.end() :]
+            kept.append(text_for[0].rstrip(":"))
+        if drafted or text_for:
+            continue
         pasted = bool(_PASTED.match(line)) or (pasted and bool(_LABEL.match(line)))
         if not pasted and not (is_diff and _DIFF_LINE.match(line)):
             listed = bool(_BULLET.match(line))

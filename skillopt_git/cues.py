@@ -54,12 +54,17 @@ class Cues:
     announcing: Phrases = ()  # "ground rules", before a colon
     customs: Phrases = ()  # "as usual", "in this codebase": how all of it is done
     norms: Phrases = ()  # "are", "go to": between a kind of thing and how it is done
+    single: Phrases = ()  # of these, those that are said of one thing
     states: Phrases = ()  # "broken": said of how things are, and not of how they should be
+    answers: Phrases = ()  # "answer", "summary": what the agent says, and not what it works on
+    drafting: Phrases = ()  # "draft", "translate", before what is to be a text: what follows its colon is of the text
+    texts: Phrases = ()  # "message", "mail": what such a text is
     closing: Phrases = ()  # "ever", after a comma at the end
     occasions: Phrases = ()  # "after every change": whenever the agent works
     remember: Phrases = ()  # "don't forget to"
     told: Phrases = ()  # "I said"
     always: Phrases = ()
+    still: Phrases = ()  # hold a word of `always` and mean none of it: "immer noch"
     never: Phrases = ()
     not_: Phrases = ()  # "do not" before a verb
     stop: Phrases = ()  # "stop", "avoid" before what is done
@@ -72,6 +77,7 @@ class Cues:
     required: Phrases = ()  # "it should" before what one thing has to be
     unwanted: Phrases = ()  # "I don't want any" before a thing
     missed: Phrases = ()  # "you should have used" before a thing
+    naming: Phrases = ()  # "it's" before what a thing is
     banned: Phrases = ()  # "is banned" after a thing
     degree: Phrases = ()  # "shorter", "to a minimum": how much of a thing
     habits: Phrases = ()  # "we" before what we do
@@ -108,6 +114,7 @@ class Cues:
     definite: Phrases = ()  # "the": one thing at hand
     subjects: Phrases = ()  # "it", "they": begin a remark on what was said
     others: Phrases = ()  # who is spoken of, and is not the agent
+    steps: Phrases = ()  # of these, those that somebody decides each time
     checking: Phrases = ()  # "did you": asks whether something was done that should have been
     asking: Phrases = ()  # begin a question, with or without its mark
     more: Phrases = ()  # "also", "again": asks for more of the same

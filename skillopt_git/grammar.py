@@ -51,6 +51,7 @@ class Grammar:
         self.words = self.common | self.verbs | {word for phrase in phrases for word in fold(phrase).split()}
         self.once = _folded(cues.once)
         self.actions = _folded(cues.actions)
+        self.steps = _folded(cues.steps)
         self.idle = _folded(cues.idle)
         self.pointers = _folded(cues.pointers)
         self.auxiliaries = _folded(cues.auxiliaries)
@@ -129,7 +130,8 @@ class Grammar:
         )
         self.onward = _compiled(rf"^(?:{any_of(cues.ands)}\s+)?{any_of(cues.onward)}(?!\s+time\b)")
         self.conditional = _compiled(rf"(?:^|,\s+){any_of(cues.conditions)}\s")  # what it says holds only then
-        self.adds = _compiled(rf"^{any_of([*cues.ands, *cues.onward, *cues.more, *cues.asides])}[\s,:]")
+        added = [word for word in cues.ands if word not in cues.buts]
+        self.adds = _compiled(rf"^{any_of([*added, *cues.onward, *cues.more, *cues.asides])}[\s,:]")
         self.aside = _compiled(rf"^(?:{any_of([*cues.ands, *cues.leading])}\s+)*{any_of(cues.asides)}[\s,:]")
         self.checking = _compiled(rf"^{any_of(cues.checking)}\s+(?=\S)")
         self.missing = _compiled(rf"^(?P<thing>[^,;]+?)\s+{any_of(cues.missing)}(?P<rest>\s[^,;]*)?$")
@@ -160,17 +162,24 @@ class Grammar:
         )
         self.announced = _compiled(
             rf"^(?:{any_of(cues.openers)}{marked}|{any_of(cues.leading)},?\s+)*?(?:(?P<word>{any_of([*cues.remember, *cues.told])})"
-            rf"|{any_of(cues.standing)}|{any_of(cues.announcing)}(?:\s+[^\s:,]+){{0,4}})\s*:(?=\s|$)"
+            rf"|{any_of(cues.standing)}|{any_of(cues.announcing)}(?:\s+[^\s:,]+){{0,8}})\s*:(?=\s|$)"
         )
         self.custom = _compiled(rf"{any_of(cues.customs)}|(?<=\s){any_of(cues.places[:1])}(?=$|[,.;!])")
+        self.still = _compiled(any_of(cues.still))
         self.as_usual = _compiled(rf"^{any_of(cues.customs)},?\s+")
         self.norm = _compiled(
             rf"^(?P<subject>(?:{_WORD}\s+){{1,6}}?)(?P<verb>{any_of(cues.norms)})\s+(?P<rest>\S.*)$"
         )
+        self.single = _compiled(rf"^{any_of(cues.single)}$")
         self.state = _compiled(any_of([*cues.states, *cues.left]))
         self.for_good = _compiled(
             rf"^(?:{any_of(cues.leading)},?\s+)*(?:{any_of([*cues.standing, *cues.closing, *cues.always])}[\s,]*)+[.!\s]*$"
         )
+        self.drafted = _compiled(
+            rf"^(?:{any_of(cues.openers)}{marked}|{any_of(cues.leading)},?\s+|{any_of(cues.polite)}\s+)*{any_of(cues.drafting)}\s"
+            rf"[^:\n]*{any_of(cues.texts)}[^:\n]*:(?=\s|$)"
+        )
+        self.answers = _compiled(any_of(cues.answers))
         self.occasion = _compiled(any_of(cues.occasions))
         reminder = any_of(cues.remember)
         self.remember = _compiled(rf"^(?:{any_of(cues.leading)}\s+)*{reminder}\s*[,:]?\s*|[\s,]+{reminder}$")
@@ -180,6 +189,7 @@ class Grammar:
         self.required = _compiled(rf"^{any_of(cues.required)}\s+(?=\S)")
         self.unwanted = _compiled(rf"^{any_of(cues.unwanted)}\s+(?=\S)")
         self.missed = _compiled(rf"^{any_of(cues.missed)}\s+(?=\S)")
+        self.naming = _compiled(rf"^{any_of(cues.naming)}\s+(?=\S)")
         self.banned = _compiled(rf"^(?P<thing>[^,;]+?)\s+{any_of(cues.banned)}(?:$|[\s,;])")
         self.degree = _compiled(any_of(cues.degree))
         self.wanting = _compiled(any_of(cues.wanting))

@@ -162,7 +162,7 @@ class _Book:
             if key in self._needs:
                 needed.append((self._needs[key], voice.wish))
                 self._sight(remark, voice, self._needs[key])
-            elif key in self._faint and remark.task is not None:
+            elif key in self._faint and (remark.task is not None or voice.meant):
                 self._waiting.setdefault(self._faint[key], (remark, voice))
         if needed and remark.task is not None:
             self._parts.setdefault(remark.task, []).append(_Part(remark, tuple(needed)))
@@ -175,6 +175,8 @@ class _Book:
         tasks = {name: _task(parts, register) for name, parts in self._parts.items()}
         for hint, need in self._claimed:
             self._sightings.setdefault((hint.sighting.turn, need), replace(hint.sighting, need=need))
+            if hint.task is None:
+                continue
             task = tasks.get(hint.task.id) or known.get(hint.task.id, hint.task)
             tasks[task.id] = _with_need(task, need, register, hint.task.examples)
         waiting = [self._hint(said, tasks) for said in register.waiting if said in self._hints or said in self._waiting]
@@ -190,10 +192,10 @@ class _Book:
         if said in self._hints:
             return self._hints[said]
         remark, voice = self._waiting[said]
-        own = _bare_task(remark)
+        own = None if remark.task is None else _bare_task(remark)
         return Hint(
             sighting=_sighting(remark, voice, ""),
-            task=tasks.get(own.id, own),
+            task=own and tasks.get(own.id, own),
             asks=voice.wish.asks,
             meant=voice.meant,
             coded=tuple(sorted(voice.wish.coded)),

@@ -285,7 +285,9 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """A turn that asks for something once more, and the task it is about: it counts as soon as it is asked again.
+    """A turn that asks for something once more: it counts as soon as it is asked again.
+
+    `task` is the one it is about; None where it is about no answer.
 
     `asks`: it says that something is to be otherwise, `meant` that it clearly is a wish; `coded` are words that came
     into the code of the next answer (with a plus) or went out of it. Two that neither ask nor moved anything are none.
@@ -293,7 +295,7 @@ class Hint:
 
     __pydantic_config__ = RECORD
     sighting: Sighting
-    task: Task
+    task: Task | None = None
     asks: bool = False
     meant: bool = False
     coded: tuple[str, ...] = ()

@@ -8,17 +8,21 @@ from skillopt_git.model import fold
 MOST_WORDS = 16
 
 
-def tells_norm(text: str, grammar: Grammar) -> bool:
-    """Whether a statement says how a kind of thing is done, and does not report on one ("the tests are red")."""
+def tells_norm(text: str, grammar: Grammar, *, sure: bool = False) -> bool:
+    """Whether a statement says how a kind of thing is done, and does not report on one ("the tests are red").
+
+    Of a single thing it does only where that is `sure` otherwise: "money is Decimal in this codebase".
+    """
     found = grammar.norm.match(text)
     if found is None or len(text.split()) > MOST_WORDS:
         return False
     subject, rest = (_words(found[part]) for part in ("subject", "rest"))
+    single = grammar.single.match(found["verb"]) and not sure
     at_hand = subject[0] in grammar.definite or not grammar.pointers.isdisjoint(subject)
     spoken_of = grammar.habit.match(text) or grammar.others.match(text)
     gerund = grammar.cues.gerund
     reports = rest[0] in grammar.negations or (gerund and rest[0].endswith(gerund)) or grammar.state.search(found["rest"])
-    return not (at_hand or spoken_of or reports)
+    return not (single or at_hand or spoken_of or reports)
 
 
 def _words(text: str) -> list[str]:

@@ -161,7 +161,7 @@ class Notebook:
         bank = replace(
             self.bank,
             tasks=tuple(task for task in self.bank.tasks if task.id not in gone),
-            hints=tuple(hint for hint in self.bank.hints if hint.task.id not in gone),
+            hints=tuple(hint for hint in self.bank.hints if hint.sighting.task not in gone),
             dropped=tuple(sorted({*self.bank.dropped, *gone})),
             withheld=tuple(
                 sorted({*self.bank.withheld, *(need for task in tasks if task.personal for need in task.needs)})

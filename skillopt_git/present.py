@@ -332,7 +332,7 @@ def hint_views(known: Known, *, sessions: Collection[str] | None = None) -> tupl
     """The turns that count as soon as the like is said again, the newest last; only those of `sessions`, if given."""
     own = (hint for hint in asking(known.bank.hints) if sessions is None or hint.sighting.session in sessions)
     hints = sorted(own, key=lambda hint: _when(hint.sighting))
-    told = dict.fromkeys(_quote(hint.sighting, hint.task.ask) for hint in hints)
+    told = dict.fromkeys(_quote(hint.sighting, hint.task.ask if hint.task else None) for hint in hints)
     return tuple(told)[-MOST_QUOTES:]
 
 

@@ -94,11 +94,16 @@ def _line(turn: Turn, grammar: Grammar | None, answer: str | None, people: froze
     return Line(
         turn,
         grammar,
-        tuple(voice for voice in heard if voice.meant or not onward),
+        tuple(_beside(voice) if onward else voice for voice in heard if voice.meant or not onward),
         moves_on=onward,
         wonders=answer is not None and wonders(turn.text, grammar),
         returns=answer is not None and comes_back(turn.text, grammar),
     )
+
+
+def _beside(voice: Voice) -> Voice:
+    """A wish in an ask for new work: it counts by itself only where it is said to be kept to."""
+    return replace(voice, faint=voice.faint or not (voice.standing or voice.lasting))
 
 
 @dataclass(slots=True)

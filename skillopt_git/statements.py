@@ -14,6 +14,7 @@ from skillopt_git.ports import Reply
 from skillopt_git.sameness import completes
 
 MOST_WORDS = 12  # of a contrast without a verb
+CODE = re.compile(r"(?P<name>`[^`]+`|--?[a-z][\w-]*(?:[ =]\w+)?|\w+(?:\.\w+)*\(\))(?=$|[,.;!]|\s+(?:and|not|und|nicht)\b)")
 _AGAIN = re.compile(r"\s+again$", re.IGNORECASE)
 
 
@@ -43,7 +44,7 @@ def meant(clause: Clause, grammar: Grammar, before: Wish | None, answer: str | N
     refused = clause.refused or insisted is not None or (core != text and _lacks(core, answer, grammar))
     if core is None or grammar.question.match(core):
         return None, False
-    if (clause.customary or grammar.anywhere.search(core)) and tells_norm(core, grammar):
+    if (clause.customary or grammar.anywhere.search(core)) and tells_norm(core, grammar, sure=True):
         return read(core, grammar), False
     if answer is None and core == text and not grammar.anywhere.search(core) and not grammar.general.search(core):
         return (read(core, grammar) if _firm_pair(core, grammar) else None), False
@@ -79,6 +80,9 @@ def _told_of(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
     """A wish that is told as how things are: "I don't want any ...", "we moved to ...", "... is banned"."""
     unwanted, missed, banned = grammar.unwanted.match(text), grammar.missed.match(text), grammar.banned.match(text)
     cues = grammar.cues
+    named = _named(text, grammar) if answer is not None else None
+    if named and check(Check(op="not_contains", arg=named), Reply(text=answer or "")):
+        return read(f"{cues.use[0]} `{named}`", grammar)
     if unwanted and cues.none:
         return _thing(f"{cues.none[0]} {text[unwanted.end() :]}", text[unwanted.end() :], grammar)
     if missed and answer is not None and cues.use:
@@ -91,6 +95,13 @@ def _told_of(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
         thing = banned["thing"]
         return _thing(f"{cues.not_[0]} {cues.use[0]} {thing}", thing, grammar)
     return None
+
+
+def _named(text: str, grammar: Grammar) -> str | None:
+    """ "it's `west build`", "its --device cpu, that box isn't ours": what is to be typed."""
+    found = grammar.naming.match(text)
+    code = CODE.match(text[found.end() :]) if found else None
+    return code["name"].strip("`") if code else None
 
 
 def _thing(rule: str, thing: str, grammar: Grammar, *, named: bool = False) -> Wish | None:
@@ -146,6 +157,7 @@ def _always(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
         rest = text[habit.end() :]  # "we build with task"
     if not rest or grammar.question.match(rest):
         return None
+    rest = grammar.naming.sub("", rest)
     own = _forbidden_or_always(rest, grammar)
     if own is not None:
         return own
@@ -160,6 +172,7 @@ def _always(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
 
 def _kept_to(text: str, grammar: Grammar) -> Wish | None:
     """ "pnpm from now on", "type hints on all functions from now on": the thing alone."""
+    text = _without_remark(text, grammar)
     words = text.split()
     if words and fold(words[0]) in grammar.idle:
         return None
@@ -173,6 +186,13 @@ def _kept_to(text: str, grammar: Grammar) -> Wish | None:
         return read(text, grammar)
     tells = not grammar.generic.intersection(map(grammar.stem, map(fold, words)))
     return read(f"{grammar.cues.use[0]} {text}", grammar) if tells else None
+
+
+def _without_remark(text: str, grammar: Grammar) -> str:
+    """ "comments in English, our new colleague has no German": the wish without what tells why."""
+    parts = text.split(", ")
+    told = next((at for at, part in enumerate(parts) if at and grammar.being.search(part)), len(parts))
+    return ", ".join(parts[:told])
 
 
 def _forbidden_or_always(text: str, grammar: Grammar, *, obliged: bool = False) -> Wish | None:
@@ -294,7 +314,7 @@ def _contrast(text: str, refused: bool, grammar: Grammar, *, follows: bool) -> W
         return read(text, grammar)
     bare = grammar.bare_pair.match(text) or grammar.bare_swap.match(text)
     if bare and (refused or follows) and name(bare["prefer"], grammar) and name(bare["avoid"], grammar):
-        if fold(bare["prefer"]) in grammar.pointers | grammar.verbs or _quotes(bare):
+        if _counted(bare) or fold(bare["prefer"]) in grammar.pointers | grammar.verbs or _quotes(bare):
             return None
         return read(use_instead(bare["prefer"], bare["avoid"], grammar), grammar)
     loose = contrast_in(text, grammar)
@@ -315,6 +335,11 @@ def _contrast(text: str, refused: bool, grammar: Grammar, *, follows: bool) -> W
 def _quotes(pair: re.Match[str]) -> bool:
     """Texts that are put in quotation marks are put into one place."""
     return pair["prefer"].startswith(("'", '"')) or pair["avoid"].startswith(("'", '"'))
+
+
+def _counted(pair: re.Match[str]) -> bool:
+    """ "0.10, not 0.9": a value of one work."""
+    return pair["prefer"][0].isdigit() and pair["avoid"][0].isdigit()
 
 
 def _at_hand(pair: re.Match[str], grammar: Grammar) -> bool:

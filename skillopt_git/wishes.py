@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from skillopt_git.beside import beside_the_work, each_time
 from skillopt_git.clauses import CITATION, Clause, clauses, questions
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import RULE_LIMIT, Wish, read, use_instead
@@ -38,7 +39,7 @@ class Voice:
     """One wish as it was typed.
 
     `faint`: it counts only when it comes again; `meant`: it clearly is a wish; `standing`: it is said to be kept to;
-    `added`: it comes on top of what the prompt is about.
+    `lasting`: it says "always", "never" or "every"; `added`: it comes on top of what the prompt is about.
     """
 
     wish: Wish
@@ -46,6 +47,7 @@ class Voice:
     faint: bool = False
     standing: bool = False
     added: bool = False
+    lasting: bool = False
     meant: bool = True
 
 
@@ -125,6 +127,7 @@ def _voices(
     parts = [part for part in parts if not grammar.contrasts.match(part)]
     conditions = {fold(part.split()[0]) for part in clause.text.split(", ") if part.split()} & grammar.limits
     parts = [] if conditions else parts  # a part would lose "if", "except" or "unless"
+    parts = [grammar.opener.sub("", part) for part in parts]
     found = (_voice(replace(clause, text=part), grammar, answer, before, people) for part in parts)
     return [voice for voice in found if voice is not None] or ([whole] if whole is not None else [])
 
@@ -149,10 +152,15 @@ def _voice(
         alone = not (standing or _lasting(clause, wish, grammar))
         said = replace(wish, asks=True) if alone else wish
         quote = clause.quote[:QUOTE_LIMIT]
-        return Voice(wish=said, quote=quote, faint=alone, standing=standing or aside, added=added)
-    each_time = _each_time(clause, grammar)
-    if answer is None or each_time is not None:
-        return each_time
+        lasting = bool(grammar.anywhere.search(wish.text) or grammar.general.search(wish.text))
+        return Voice(wish=said, quote=quote, faint=alone, standing=standing or aside, added=added, lasting=lasting)
+    wish = each_time(clause, grammar)
+    if wish is not None and not _says_nothing(wish):
+        return Voice(wish=wish, quote=clause.quote[:QUOTE_LIMIT], lasting=True)
+    if answer is None:
+        wish = beside_the_work(clause, grammar)
+        waits = wish is not None and len(wish.text) <= FAINT_LIMIT and not _says_nothing(wish)
+        return Voice(wish=wish, quote=clause.quote[:QUOTE_LIMIT], faint=True) if wish and waits else None
     rest = grammar.standing.sub(" ", clause.text).strip(" ,;:") if standing else clause.text
     return _faint(replace(clause, text=rest), grammar) if rest else None
 
@@ -184,20 +192,6 @@ def _public(wish: Wish, grammar: Grammar, people: frozenset[str]) -> Wish | None
     return wish if text == wish.text else read(text, grammar)
 
 
-def _each_time(clause: Clause, grammar: Grammar) -> Voice | None:
-    """ "after every change tell me the flash size" is more than this one work; "add a hook before every commit" is it."""
-    text = clause.text
-    said = grammar.occasion.search(text)
-    verb = grammar.verb_of(text)
-    if said is None or grammar.question.match(text) or (said.start() and verb in grammar.adding):
-        return None
-    asks = any(grammar.verb_of(part) in grammar.verbs for part in (text, text[said.end() :], *text.split(", ")))
-    wish = read(text, grammar) if asks else None
-    if wish is None or _says_nothing(wish):
-        return None
-    return Voice(wish=replace(wish, asks=True), quote=clause.quote[:QUOTE_LIMIT])
-
-
 # --- faint voices ------------------------------------------------------------------------------------------------
 
 
@@ -206,7 +200,7 @@ def _faint(clause: Clause, grammar: Grammar) -> Voice | None:
     text = _asked_for(clause.text, grammar)
     if len(text) > FAINT_LIMIT or CITATION in text or grammar.question.match(text) or grammar.momentary.search(text):
         return None
-    if not grammar.praise.sub("", text).strip() or grammar.consent.match(text):
+    if _acts(text, grammar) or not grammar.praise.sub("", text).strip() or grammar.consent.match(text):
         return None
     lone = len(text.split()) == 1
     if lone and fold(text) in grammar.words:
@@ -223,6 +217,13 @@ def _faint(clause: Clause, grammar: Grammar) -> Voice | None:
     firm = not lone and (_for_all(text, wish, grammar) or _measured(text, clause, wish, grammar))
     wish = replace(wish, asks=(wish.asks or clause.pleads) and (not lone or clause.pleads))
     return Voice(wish=wish, quote=clause.quote[:QUOTE_LIMIT], faint=not firm, meant=firm)
+
+
+def _acts(text: str, grammar: Grammar) -> bool:
+    """ "deploy the preview", "push it": a step that somebody decides each time."""
+    words = [word.strip(",.:;!") for word in fold(text).split()]
+    step = words[0] in grammar.steps
+    return step and (len(words) < 3 or pointed(text, grammar) or not grammar.definite.isdisjoint(words))
 
 
 def _asked_for(text: str, grammar: Grammar) -> str:
