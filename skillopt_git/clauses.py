@@ -40,6 +40,7 @@ _ASIDE = re.compile(r"(?<=\S)\s+\([^()]*\)(?=$|[\s,.;!])")
 CODE_LIKE = re.compile(r"\w\.[a-z]{2,5}\b|`[^`]+`|\w/\w")
 CITATION = "“…”"
 _END_MARKS = ".!;:, "
+_EMOJI = re.compile(r"^[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f\u200d\s]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 PROMPT_LIMIT = 20_000  # characters; what is longer is a document, and its beginning says what it is for
 SENTENCE_LIMIT = 1_000  # characters; what is longer is no sentence that anybody typed as a wish
@@ -167,7 +168,7 @@ def moves_on(prompt: str, grammar: Grammar) -> bool:
     if onward is None or grammar.more.match(onward[0]):
         return False
     first = _END.split(text[onward.end() :].strip(" ,:"))[0]
-    return any(grammar.verb_of(part) in grammar.verbs for part in first.split(", ")) or _asks(first, grammar)
+    return not grammar.more.search(first) or any(grammar.verb_of(part) in grammar.verbs for part in first.split(", ")) or _asks(first, grammar)
 
 
 def wonders(prompt: str, grammar: Grammar) -> bool:
@@ -209,6 +210,7 @@ def _goes_along(sentence: str, grammar: Grammar) -> bool:
 
 
 def _core(sentence: str, grammar: Grammar) -> str:
+    sentence = _EMOJI.sub("", sentence)
     text = _ASIDE.sub("", grammar.praise_and_but.sub("", sentence))
     text = grammar.still.sub("", text if grammar.kind.match(text) else grammar.opener.sub("", text)).strip()
     return _without_place(trimmed(grammar.polite.sub("", text), grammar), grammar)

@@ -164,7 +164,8 @@ class Grammar:
             rf"^(?:{any_of(cues.openers)}{marked}|{any_of(cues.leading)},?\s+)*?(?:(?P<word>{any_of([*cues.remember, *cues.told])})"
             rf"|{any_of(cues.standing)}|{any_of(cues.announcing)}(?:\s+[^\s:,]+){{0,8}})\s*:(?=\s|$)"
         )
-        self.custom = _compiled(rf"{any_of(cues.customs)}|(?<=\s){any_of(cues.places[:1])}(?=$|[,.;!])")
+        self.custom = _compiled(any_of(cues.customs))
+        self.here = _compiled(rf"(?<=\s){any_of(cues.places[:1])}(?=$|[,.;!])")
         self.still = _compiled(any_of(cues.still))
         self.as_usual = _compiled(rf"^{any_of(cues.customs)},?\s+")
         self.norm = _compiled(

@@ -155,7 +155,7 @@ def told(session: Session, lines: Sequence[Line], sighted: frozenset[str]) -> It
             yield from _remarked(session, position, line, talk)
             talk.aside = True
             continue
-        yield from _remarked(session, position, line, talk)
+        yield from _remarked(session, position, line, talk, anew=line.moves_on)
         firm = turn_key(session, turn) in sighted or any(voice.meant for voice in line.voices)
         stays = line.returns or (line.grammar is not None and not _new_work(turn.text, line.grammar, talk))
         if line.moves_on:
@@ -178,8 +178,13 @@ def _new_work(prompt: str, grammar: Grammar, talk: Talk) -> bool:
     return bool(about) and len(about - known) * 2 >= len(about)
 
 
-def _remarked(session: Session, position: int, line: Line, talk: Talk) -> Iterator[Remark]:
-    """The remark of one turn, in two where some of its wishes are about the answer and others about none."""
+def _remarked(
+    session: Session, position: int, line: Line, talk: Talk, *, anew: bool = False
+) -> Iterator[Remark]:
+    """The remark of one turn, in two where some of its wishes are about the answer and others about none.
+
+    In a turn that asks `anew` they are about none, but for what takes something out of the answer.
+    """
     grammar, found = line.grammar, line.voices
     if grammar is None or not found:
         return
@@ -190,7 +195,7 @@ def _remarked(session: Session, position: int, line: Line, talk: Talk) -> Iterat
         found = tuple(
             replace(voice, wish=moved(voice.wish, grammar, ask=ask, before=before, after=after)) for voice in found
         )
-    faulty = tuple(voice for voice in found if not _detached(voice, found, talk))
+    faulty = tuple(voice for voice in found if not (_aside(voice, talk) if anew else _detached(voice, found, talk)))
     free = tuple(voice for voice in found if voice not in faulty)
     if faulty and talk.corrigible and talk.about is not None:
         yield Remark(
@@ -213,11 +218,13 @@ def _detached(voice: Voice, found: Sequence[Voice], talk: Talk) -> bool:
 
     What the answer breaks, or what goes out of it by the wish, shows that it is about the answer all the same.
     """
-    if not voice.standing or voice.wish.gone or any(not other.standing and other.meant for other in found):
-        return False
+    alone = voice.standing and voice.added and all(other.standing or not other.meant for other in found)
+    return alone and _aside(voice, talk)
+
+
+def _aside(voice: Voice, talk: Talk) -> bool:
     answer = Reply(text=talk.answered)
-    kept = all(check(item, answer) or item.op != "not_contains" for item in voice.wish.checks)
-    return kept and voice.added
+    return not voice.wish.gone and all(check(item, answer) or item.op != "not_contains" for item in voice.wish.checks)
 
 
 def _next_answer(turns: Sequence[Turn]) -> str:

@@ -42,9 +42,10 @@ def meant(clause: Clause, grammar: Grammar, before: Wish | None, answer: str | N
         return told, False
     core, obliged = _without_subject(text, grammar)
     refused = clause.refused or insisted is not None or (core != text and _lacks(core, answer, grammar))
+    refused = refused or (answer is not None and core is not None and _our_way(text, core, grammar))
     if core is None or grammar.question.match(core):
         return None, False
-    if (clause.customary or grammar.anywhere.search(core)) and tells_norm(core, grammar, sure=True):
+    if _done_so(clause, core, answer, grammar):
         return read(core, grammar), False
     if answer is None and core == text and not grammar.anywhere.search(core) and not grammar.general.search(core):
         return (read(core, grammar) if _firm_pair(core, grammar) else None), False
@@ -63,6 +64,15 @@ def meant(clause: Clause, grammar: Grammar, before: Wish | None, answer: str | N
 def _usual(clause: Clause, grammar: Grammar) -> bool:
     """ "all labels from the arb files as usual", "comments in English please, always": beside the work that is asked for."""
     return clause.customary or (clause.pleads and bool(grammar.anywhere.search(clause.text)))
+
+
+def _done_so(clause: Clause, core: str, answer: str | None, grammar: Grammar) -> bool:
+    """ "figures are always svg", "errors get wrapped here"; of an answer, also "timestamps stay in UTC"."""
+    if clause.customary or grammar.anywhere.search(core):
+        return tells_norm(core, grammar, sure=True)
+    if answer is None:
+        return False
+    return tells_norm(core, grammar, sure=bool(grammar.here.search(clause.quote)))
 
 
 def _closed(text: str) -> str:
@@ -119,6 +129,13 @@ def _lacks(core: str | None, answer: str | None, grammar: Grammar) -> bool:
     tool = grammar.tool.match(core) if core and answer else None
     thing = name(tool["prefer"], grammar) if tool else None
     return bool(answer and thing) and not check(Check(op="contains", arg=thing), Reply(text=answer or ""))
+
+
+def _our_way(text: str, core: str, grammar: Grammar) -> bool:
+    """ "we log with slog", said of an answer."""
+    habit = grammar.habit.match(text)
+    ours = habit is not None and fold(habit[0]).strip() not in grammar.selves
+    return ours and not pointed(core, grammar) and grammar.definite.isdisjoint(fold(core).split())
 
 
 def _without_subject(text: str, grammar: Grammar) -> tuple[str | None, bool]:
@@ -260,11 +277,12 @@ def pointed(text: str, grammar: Grammar) -> bool:
 
 def _gives_up(text: str, found: re.Match[str], grammar: Grammar) -> bool:
     """ "stop" before what is done again and again, "no" before a kind of thing; "Stop the server" is done once."""
-    rest = fold(text[found.end() :]).split()
+    body = text[found.end() :]
+    rest = fold(body).split()
     if not rest or all(word in grammar.common for word in rest[:2]):
         return False
     if grammar.none.match(text):
-        if rest[0] in grammar.idle or _reported(rest, grammar) or grammar.being.search(text[found.end() :]):
+        if rest[0] in grammar.idle or _reported(rest, grammar) or grammar.being.search(_without_remark(body, grammar)):
             return False
         if len(rest) > 4 and grammar.others.search(text):
             return False
