@@ -124,9 +124,7 @@ def questions(prompt: str, grammar: Grammar) -> Iterator[Clause]:
 def _fragment(core: str, grammar: Grammar) -> bool:
     """ "line in the changelog?": a thing that is missed, put as a question."""
     words = fold(core).rstrip("?").split()
-    if words and CODE_LIKE.search(core):
-        return len(words) < 6 and not grammar.question.match(core)
-    told = bool(words) and (words[0] in grammar.common or words[0] in grammar.verbs or grammar.being.search(core))
+    told = bool(words) and not CODE_LIKE.search(core) and (words[0] in grammar.common or words[0] in grammar.verbs or grammar.being.search(core))
     return 1 < len(words) < 9 and not told and not grammar.question.match(core)
 
 
@@ -151,7 +149,7 @@ def _asks(sentence: str, grammar: Grammar) -> bool:
     if grammar.habit.match(plain) or tells_norm(plain, grammar):
         return False
     first = {word.strip(",.:;!") for word in fold(plain).split()[:2]}
-    verb = not grammar.verbs.isdisjoint(first) or grammar.verb_of(plain) in grammar.verbs
+    verb = not (grammar.verbs | grammar.steps).isdisjoint(first) or grammar.verb_of(plain) in grammar.verbs
     return plain != core or (verb and not sentence.endswith("?"))
 
 
@@ -163,12 +161,12 @@ def goes_on(prompt: str, grammar: Grammar) -> bool:
 
 def moves_on(prompt: str, grammar: Grammar) -> bool:
     """Whether a prompt asks for the next work: "good. now plot the daily means"."""
-    text = grammar.opener.sub("", _own_words(prompt, grammar))
-    onward = grammar.onward.match(text)
-    if onward is None or grammar.more.match(onward[0]):
+    text = _own_words(prompt, grammar)
+    onward = grammar.moving.match(text)
+    if onward is None or grammar.more.match(onward["word"]):
         return False
     first = _END.split(text[onward.end() :].strip(" ,:"))[0]
-    return not grammar.more.search(first) or any(grammar.verb_of(part) in grammar.verbs for part in first.split(", ")) or _asks(first, grammar)
+    return bool(first) and not grammar.more.search(trimmed(first, grammar))
 
 
 def wonders(prompt: str, grammar: Grammar) -> bool:

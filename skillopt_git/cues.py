@@ -59,6 +59,7 @@ class Cues:
     answers: Phrases = ()  # "answer", "summary": what the agent says, and not what it works on
     drafting: Phrases = ()  # "draft", "translate", before what is to be a text: what follows its colon is of the text
     texts: Phrases = ()  # "message", "mail": what such a text is
+    joints: Phrases = ()  # "in", "with": between a kind of thing and how it is to be
     closing: Phrases = ()  # "ever", after a comma at the end
     occasions: Phrases = ()  # "after every change": whenever the agent works
     remember: Phrases = ()  # "don't forget to"

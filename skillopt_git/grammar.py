@@ -51,6 +51,7 @@ class Grammar:
         self.words = self.common | self.verbs | {word for phrase in phrases for word in fold(phrase).split()}
         self.once = _folded(cues.once)
         self.actions = _folded(cues.actions)
+        self.joints = _folded(cues.joints)
         self.steps = _folded(cues.steps)
         self.idle = _folded(cues.idle)
         self.pointers = _folded(cues.pointers)
@@ -180,6 +181,8 @@ class Grammar:
             rf"^(?:{any_of(cues.openers)}{marked}|{any_of(cues.leading)},?\s+|{any_of(cues.polite)}\s+)*{any_of(cues.drafting)}\s"
             rf"[^:\n]*{any_of(cues.texts)}[^:\n]*:(?=\s|$)"
         )
+        self.announcing = _compiled(rf"^{any_of(cues.announcing)}$")
+        self.moving = _compiled(rf"^(?:{any_of(cues.openers)}[\s,.:;!—–-]*)*(?:{any_of(cues.ands)}\s+)?(?P<word>{any_of(cues.onward)})(?!\s+time\b)")
         self.answers = _compiled(any_of(cues.answers))
         self.occasion = _compiled(any_of(cues.occasions))
         reminder = any_of(cues.remember)

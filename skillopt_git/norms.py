@@ -18,8 +18,9 @@ def tells_norm(text: str, grammar: Grammar, *, sure: bool = False) -> bool:
         return False
     subject, rest = (_words(found[part]) for part in ("subject", "rest"))
     single = grammar.single.match(found["verb"]) and not sure
-    at_hand = subject[0] in grammar.definite or not grammar.pointers.isdisjoint(subject)
-    spoken_of = grammar.habit.match(text) or grammar.others.match(text)
+    vague = subject[0] in grammar.stops or not grammar.auxiliaries.isdisjoint(subject)
+    at_hand = vague or subject[0] in grammar.definite or not grammar.pointers.isdisjoint(subject)
+    spoken_of = grammar.habit.match(text.replace("'", " ")) or grammar.others.match(text)
     gerund = grammar.cues.gerund
     reports = rest[0] in grammar.negations or (gerund and rest[0].endswith(gerund)) or grammar.state.search(found["rest"])
     return not (single or at_hand or spoken_of or reports)

@@ -188,7 +188,7 @@ ECHO = 0.5  # share of the telling words of the shorter that two wordings of one
 PART = 0.3  # and of the need's own words
 AGAIN = 0.66  # the same of two faint voices that found a need together
 MOVED_LETTERS = 2
-LETTERS = 4  # of a word that tells enough by itself
+LETTERS = 3  # of a word that tells enough by itself
 
 
 def echoes(faint: Wish, known: Wish) -> bool:

@@ -201,7 +201,7 @@ def _kept_to(text: str, grammar: Grammar) -> Wish | None:
         return None  # "note: the API is down"
     if len(words) > 2:
         return read(text, grammar)
-    tells = not grammar.generic.intersection(map(grammar.stem, map(fold, words)))
+    tells = not grammar.announcing.match(text) and not grammar.generic.intersection(map(grammar.stem, map(fold, words)))
     return read(f"{grammar.cues.use[0]} {text}", grammar) if tells else None
 
 
@@ -261,7 +261,8 @@ def _habitual(text: str, grammar: Grammar) -> Wish | None:
     """ "plots always go to figures/": how a kind of thing is done, whoever does it."""
     found = grammar.subject_always.match(text)
     subject = found["subject"] if found else ":"
-    if found is None or ":" in subject or grammar.being.search(subject) or pointed(subject, grammar):
+    at_hand = fold(subject.split()[0]) in grammar.definite and not grammar.norm.match(text)
+    if found is None or at_hand or ":" in subject or grammar.being.search(subject) or pointed(subject, grammar):
         return None
     rest = found["rest"]
     return (
@@ -377,7 +378,7 @@ def _definite(pair: re.Match[str], grammar: Grammar) -> bool:
 def _bare(text: str, refused: bool, obliged: bool, before: Wish | None, grammar: Grammar) -> Wish | None:
     """An imperative without a cue of its own: a wish if an answer was turned down, or to go with "do not use Y"."""
     verb = grammar.verb_of(text)
-    if verb not in grammar.verbs or _AGAIN.search(text):
+    if verb not in grammar.verbs or _AGAIN.search(text) or (grammar.pair.match(text) and pointed(text, grammar)):
         return None
     once = verb in grammar.once or any(map(str.isdigit, text))  # a value is one work's
     if (obliged and verb not in grammar.once and not pointed(text, grammar)) or (refused and not once):

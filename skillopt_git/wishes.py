@@ -14,6 +14,7 @@ from skillopt_git.clauses import CITATION, Clause, clauses, questions
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import RULE_LIMIT, Wish, read, use_instead
 from skillopt_git.model import fold
+from skillopt_git.norms import tells_norm
 from skillopt_git.sameness import completes, opposed, same
 from skillopt_git.similarity import plain
 from skillopt_git.statements import MOST_WORDS, bans_kinds, meant, pointed, turns_down
@@ -86,12 +87,26 @@ def _add(found: list[Voice], voice: Voice, grammar: Grammar) -> None:
         found[-1] = replace(last, wish=_whole(voice.wish, last.wish, grammar), faint=last.faint and voice.faint)
     elif last is not None and completes(voice.wish, last.wish):
         found[-1] = replace(last, wish=_whole(last.wish, voice.wish, grammar), faint=last.faint and voice.faint)
+    elif last is not None and (halves := _halves(last, voice, grammar)) is not None:
+        found[-1] = halves
     else:
         like = next((at for at, other in enumerate(found) if same(voice.wish, other.wish)), None)
         if like is None:
             found.append(voice)
         elif found[like].faint and not voice.faint:
             found[like] = voice
+
+
+def _halves(last: Voice, voice: Voice, grammar: Grammar) -> Voice | None:
+    """ "no logrus pls. we log with slog": one thing in place of another, in two breaths."""
+    asks, bans = (last, voice) if voice.wish.forbids else (voice, last)
+    named = bans.wish.forbids and bans.wish.avoid and not bans_kinds(bans.wish.text, grammar) and not voice.added
+    whole = named and not asks.wish.forbids and asks.wish.means and not asks.wish.avoid
+    if not whole or fold(bans.wish.avoid or "") in fold(asks.wish.text):
+        return None
+    firm = (grammar.cues.firm or grammar.cues.instead)[0]
+    wish = read(f"{_lower(asks.wish.text)}, {firm} {bans.wish.avoid}", grammar)
+    return wish and replace(asks, wish=wish, faint=last.faint and voice.faint, meant=last.meant or voice.meant)
 
 
 def _thing_and_ban(last: Voice, voice: Voice, grammar: Grammar) -> bool:
@@ -149,7 +164,7 @@ def _voice(
     if wish is not None:
         aside = bool(grammar.aside.match(clause.quote)) and bool(grammar.anywhere.search(wish.text))
         added = clause.adds or bool(grammar.remember.search(clause.text))
-        alone = not (standing or _lasting(clause, wish, grammar))
+        alone = not (standing or _lasting(clause, wish, grammar) or (answer is not None and _told(clause, wish, grammar)))
         said = replace(wish, asks=True) if alone else wish
         quote = clause.quote[:QUOTE_LIMIT]
         lasting = bool(grammar.anywhere.search(wish.text) or grammar.general.search(wish.text))
@@ -176,6 +191,11 @@ def _lasting(clause: Clause, wish: Wish, grammar: Grammar) -> bool:
     corrects = clause.refused and grammar.verb_of(wish.text) in grammar.verbs
     kinds = bans_kinds(wish.text, grammar)
     return bool(bans) or kinds or corrects or any(pattern.match(clause.text) for pattern in told)
+
+
+def _told(clause: Clause, wish: Wish, grammar: Grammar) -> bool:
+    """ "timestamps stay in UTC", "no malloc": said of an answer, it is about more than this one."""
+    return tells_norm(clause.text, grammar) or bool(grammar.none.match(wish.text) and wish.avoid)
 
 
 def _says_nothing(wish: Wish) -> bool:
@@ -214,7 +234,7 @@ def _faint(clause: Clause, grammar: Grammar) -> Voice | None:
         return None
     if pointed(text.split()[0], grammar) and not (wish.asks or wish.names):
         return None
-    firm = not lone and (_for_all(text, wish, grammar) or _measured(text, clause, wish, grammar))
+    firm = not lone and (_for_all(text, replace(wish, asks=wish.asks or clause.pleads), grammar) or _measured(text, clause, wish, grammar) or _pleaded(text, clause, grammar))
     wish = replace(wish, asks=(wish.asks or clause.pleads) and (not lone or clause.pleads))
     return Voice(wish=wish, quote=clause.quote[:QUOTE_LIMIT], faint=not firm, meant=firm)
 
@@ -260,6 +280,15 @@ def _measured(text: str, clause: Clause, wish: Wish, grammar: Grammar) -> bool:
         return False
     verb = grammar.verb_of(text)
     return len(text.split()) <= MOST_WORDS and (verb in grammar.verbs - grammar.once or clause.pleads or clause.refused)
+
+
+def _pleaded(text: str, clause: Clause, grammar: Grammar) -> bool:
+    """ "keywords in lower case, please": how a kind of thing is to be, without a verb."""
+    words = [word.strip(",.:;!") for word in fold(text).split()]
+    kind = grammar.definite.isdisjoint(words) and not pointed(text, grammar) and not any(map(str.isdigit, text))
+    joined = not grammar.joints.isdisjoint(words[1:])
+    verbless = grammar.verb_of(text) not in grammar.verbs and not grammar.being.search(text)
+    return clause.pleads and kind and joined and verbless and len(words) <= MOST_WORDS
 
 
 def every_task(rule: str, grammars: tuple[Grammar, ...]) -> bool:
