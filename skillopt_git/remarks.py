@@ -183,7 +183,7 @@ def _remarked(
 ) -> Iterator[Remark]:
     """The remark of one turn, in two where some of its wishes are about the answer and others about none.
 
-    In a turn that asks `anew` they are about none, but for what takes something out of the answer.
+    In a turn that asks `anew` what is said to be kept to is about none.
     """
     grammar, found = line.grammar, line.voices
     if grammar is None or not found:
@@ -195,7 +195,7 @@ def _remarked(
         found = tuple(
             replace(voice, wish=moved(voice.wish, grammar, ask=ask, before=before, after=after)) for voice in found
         )
-    faulty = tuple(voice for voice in found if not (_aside(voice, talk) if anew else _detached(voice, found, talk)))
+    faulty = tuple(voice for voice in found if not _detached(voice, found, talk, anew=anew))
     free = tuple(voice for voice in found if voice not in faulty)
     if faulty and talk.corrigible and talk.about is not None:
         yield Remark(
@@ -213,18 +213,16 @@ def _remarked(
         yield Remark(session=session, said=line.turn, voices=free)
 
 
-def _detached(voice: Voice, found: Sequence[Voice], talk: Talk) -> bool:
+def _detached(voice: Voice, found: Sequence[Voice], talk: Talk, *, anew: bool) -> bool:
     """Whether a wish is about no answer: said to be kept to, on top of what was said, and alone in its turn.
 
     What the answer breaks, or what goes out of it by the wish, shows that it is about the answer all the same.
     """
-    alone = voice.standing and voice.added and all(other.standing or not other.meant for other in found)
-    return alone and _aside(voice, talk)
-
-
-def _aside(voice: Voice, talk: Talk) -> bool:
+    alone = voice.added and all(other.standing or not other.meant for other in found)
+    if not voice.standing or voice.wish.gone or not (alone or anew):
+        return False
     answer = Reply(text=talk.answered)
-    return not voice.wish.gone and all(check(item, answer) or item.op != "not_contains" for item in voice.wish.checks)
+    return all(check(item, answer) or item.op != "not_contains" for item in voice.wish.checks)
 
 
 def _next_answer(turns: Sequence[Turn]) -> str:

@@ -91,6 +91,10 @@ def _told_of(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
     unwanted, missed, banned = grammar.unwanted.match(text), grammar.missed.match(text), grammar.banned.match(text)
     cues = grammar.cues
     named = _named(text, grammar) if answer is not None else None
+    naming = grammar.naming.match(text) if answer is not None else None
+    rest = _without_remark(text[naming.end() :], grammar) if naming else ""
+    if grammar.bare_pair.match(rest):
+        return _contrast(rest, True, grammar, follows=True)
     if named and check(Check(op="not_contains", arg=named), Reply(text=answer or "")):
         return read(f"{cues.use[0]} `{named}`", grammar)
     if unwanted and cues.none:
@@ -174,7 +178,7 @@ def _always(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
         rest = text[habit.end() :]  # "we build with task"
     if not rest or grammar.question.match(rest):
         return None
-    rest = grammar.naming.sub("", rest)
+    rest = _without_remark(grammar.naming.sub("", rest), grammar)
     own = _forbidden_or_always(rest, grammar)
     if own is not None:
         return own
@@ -189,7 +193,6 @@ def _always(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
 
 def _kept_to(text: str, grammar: Grammar) -> Wish | None:
     """ "pnpm from now on", "type hints on all functions from now on": the thing alone."""
-    text = _without_remark(text, grammar)
     words = text.split()
     if words and fold(words[0]) in grammar.idle:
         return None

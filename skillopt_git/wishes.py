@@ -40,7 +40,7 @@ class Voice:
     """One wish as it was typed.
 
     `faint`: it counts only when it comes again; `meant`: it clearly is a wish; `standing`: it is said to be kept to;
-    `lasting`: it says "always", "never" or "every"; `added`: it comes on top of what the prompt is about.
+    `lasting`: it says so of itself ("always", "every"); `added`: it comes on top of what the prompt is about.
     """
 
     wish: Wish
@@ -102,7 +102,8 @@ def _halves(last: Voice, voice: Voice, grammar: Grammar) -> Voice | None:
     asks, bans = (last, voice) if voice.wish.forbids else (voice, last)
     named = bans.wish.forbids and bans.wish.avoid and not bans_kinds(bans.wish.text, grammar) and not voice.added
     whole = named and not asks.wish.forbids and asks.wish.means and not asks.wish.avoid
-    if not whole or fold(bans.wish.avoid or "") in fold(asks.wish.text):
+    told = not asks.meant and (not asks.wish.asks or grammar.being.search(asks.wish.text))
+    if not whole or told or fold(bans.wish.avoid or "") in fold(asks.wish.text):
         return None
     firm = (grammar.cues.firm or grammar.cues.instead)[0]
     wish = read(f"{_lower(asks.wish.text)}, {firm} {bans.wish.avoid}", grammar)
@@ -164,11 +165,19 @@ def _voice(
     if wish is not None:
         aside = bool(grammar.aside.match(clause.quote)) and bool(grammar.anywhere.search(wish.text))
         added = clause.adds or bool(grammar.remember.search(clause.text))
-        alone = not (standing or _lasting(clause, wish, grammar) or (answer is not None and _told(clause, wish, grammar)))
+        told = answer is not None and _told(clause, wish, grammar)
+        alone = not (standing or told or _lasting(clause, wish, grammar))
         said = replace(wish, asks=True) if alone else wish
         quote = clause.quote[:QUOTE_LIMIT]
-        lasting = bool(grammar.anywhere.search(wish.text) or grammar.general.search(wish.text))
-        return Voice(wish=said, quote=quote, faint=alone, standing=standing or aside, added=added, lasting=lasting)
+        lasting = told or bool(grammar.anywhere.search(wish.text) or grammar.general.search(wish.text))
+        return Voice(
+            wish=said,
+            quote=quote,
+            faint=alone,
+            standing=standing or aside,
+            added=added,
+            lasting=lasting,
+        )
     wish = each_time(clause, grammar)
     if wish is not None and not _says_nothing(wish):
         return Voice(wish=wish, quote=clause.quote[:QUOTE_LIMIT], lasting=True)
