@@ -31,6 +31,10 @@ def beside_the_work(clause: Clause, grammar: Grammar) -> Wish | None:
     about_answers = bool(grammar.answers.search(text))
     if not about_answers and not grammar.definite.isdisjoint(fold(text).split()):
         return None
+    habit = grammar.habit.match(text)
+    ours = habit is not None and fold(habit[0]).strip() not in grammar.selves and grammar.tool.match(text[habit.end() :])
+    if habit and ours:
+        return _asking(read(text[habit.end() :], grammar))
     does_without = bool(grammar.forbids.match(text))
     verbless = grammar.verb_of(text) not in grammar.verbs and len(text.split()) <= MOST_WORDS
     pleads = clause.pleads and verbless and not grammar.being.search(text)

@@ -163,7 +163,7 @@ def moves_on(prompt: str, grammar: Grammar) -> bool:
     """Whether a prompt asks for the next work: "good. now plot the daily means"."""
     text = _own_words(prompt, grammar)
     onward = grammar.moving.match(text)
-    if onward is None or grammar.more.match(onward["word"]):
+    if onward is None or grammar.more.fullmatch(onward["word"]):
         return False
     first = _END.split(text[onward.end() :].strip(" ,:"))[0]
     return bool(first) and not grammar.more.search(trimmed(first, grammar))
@@ -209,6 +209,7 @@ def _goes_along(sentence: str, grammar: Grammar) -> bool:
 
 def _core(sentence: str, grammar: Grammar) -> str:
     sentence = _EMOJI.sub("", sentence)
+    sentence = sentence[1:].rstrip(").") if sentence.startswith("(") and sentence.rstrip(".").endswith(")") else sentence
     text = _ASIDE.sub("", grammar.praise_and_but.sub("", sentence))
     text = grammar.still.sub("", text if grammar.kind.match(text) else grammar.opener.sub("", text)).strip()
     return _without_place(trimmed(grammar.polite.sub("", text), grammar), grammar)

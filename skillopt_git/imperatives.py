@@ -95,7 +95,7 @@ def read(clause: str, grammar: Grammar, *, least: int = 2) -> Wish | None:
         return read(use_instead(swap["prefer"], swap["avoid"], grammar), grammar)
     text = _uncapitalised(text)
     ban = grammar.forbids.match(text)
-    left = ban is None and bool(grammar.left.search(text))
+    left = ban is None and not grammar.occasion.search(text) and bool(grammar.left.search(text))
     prefer, avoid, qualified = _terms(text, ban is not None, grammar)
     body = text[ban.end() :] if ban else text
     if ban and fold(body).split()[:1] and fold(body).split()[0] in grammar.halts:

@@ -115,12 +115,15 @@ def same_means(wish: Wish, known: Wish) -> bool:
     """Whether two wishes of one polarity name the same uncommon thing, not as what they are about: "tests in testify
     style", "tests should use testify".
     """
-    if wish.forbids != known.forbids or opposed(wish, known) or rivals(wish, known) or contrary(wish, known):
+    if wish.forbids != known.forbids or opposed(wish, known) or rivals(wish, known):
+        return False
+    if len(wish.means & known.means) < 2 and contrary(wish, known):
         return False
     if wish.prefer and known.prefer and fold(wish.prefer) != fold(known.prefer):
         return False
-    common = wish.means & known.means
-    return bool(common) and len(common) >= MEANS * min(len(wish.telling), len(known.telling))
+    common = wish.telling & known.telling
+    shorter = min(len(wish.telling), len(known.telling))
+    return bool(wish.means & known.means) and len(common) >= MEANS * shorter
 
 
 def _beside(one: Wish, other: Wish) -> bool:

@@ -13,8 +13,10 @@ from skillopt_git.norms import tells_norm
 from skillopt_git.ports import Reply
 from skillopt_git.sameness import completes
 
+MOST_NAMED = 5  # words of a command, one less
 MOST_WORDS = 12  # of a contrast without a verb
 CODE = re.compile(r"(?P<name>`[^`]+`|--?[a-z][\w-]*(?:[ =]\w+)?|\w+(?:\.\w+)*\(\))(?=$|[,.;!]|\s+(?:and|not|und|nicht)\b)")
+_AGAIN_INSIDE = re.compile(r"\s+again(?=,)", re.IGNORECASE)
 _AGAIN = re.compile(r"\s+again$", re.IGNORECASE)
 
 
@@ -98,7 +100,10 @@ def _told_of(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
     if named and check(Check(op="not_contains", arg=named), Reply(text=answer or "")):
         return read(f"{cues.use[0]} `{named}`", grammar)
     if unwanted and cues.none:
-        return _thing(f"{cues.none[0]} {text[unwanted.end() :]}", text[unwanted.end() :], grammar)
+        thing = text[unwanted.end() :]
+        first, _, rest = thing.partition(" ")
+        general = fold(first) in grammar.definite and grammar.general.search(rest)
+        return _thing(f"{cues.none[0]} {rest if general else thing}", rest if general else thing, grammar)
     if missed and answer is not None and cues.use:
         rest = text[missed.end() :]
         first = rest if contrast_in(rest, grammar) else rest.split()[0].strip(",.;")
@@ -228,6 +233,7 @@ def _forbidden_or_always(text: str, grammar: Grammar, *, obliged: bool = False) 
     if negated and (verb in grammar.verbs or not grammar.cues.verbs_last):
         fit = verb is not None and verb not in grammar.idle
         return read(_AGAIN.sub("", text), grammar) if fit else None
+    text = _without_remark(text, grammar) if grammar.none.match(text) else text
     given_up = grammar.stop.match(text) or grammar.none.match(text)
     if given_up and grammar.pointers.isdisjoint(fold(text[given_up.end() :]).split()[:2]):
         head, rest = text[: given_up.end()], _ban(_AGAIN.sub("", text[given_up.end() :]), grammar)
@@ -286,7 +292,7 @@ def _gives_up(text: str, found: re.Match[str], grammar: Grammar) -> bool:
     if not rest or all(word in grammar.common for word in rest[:2]):
         return False
     if grammar.none.match(text):
-        if rest[0] in grammar.idle or _reported(rest, grammar) or grammar.being.search(_without_remark(body, grammar)):
+        if rest[0] in grammar.idle or _reported(rest, grammar) or grammar.being.search(body):
             return False
         if len(rest) > 4 and grammar.others.search(text):
             return False
@@ -330,6 +336,7 @@ def _plural(words: list[str], grammar: Grammar) -> bool:
 
 def _contrast(text: str, refused: bool, grammar: Grammar, *, follows: bool) -> Wish | None:
     """ "use X, not Y" corrects by itself; "use X instead of Y" may be a plain ask."""
+    text = _AGAIN_INSIDE.sub("", text)
     pair = grammar.pair.match(text)
     this_one = pair is not None and _at_hand(pair, grammar)
     if pair and not this_one and not pointed(text, grammar) and (refused or fold(pair["word"]) in grammar.firm):
@@ -339,6 +346,8 @@ def _contrast(text: str, refused: bool, grammar: Grammar, *, follows: bool) -> W
         if _counted(bare) or fold(bare["prefer"]) in grammar.pointers | grammar.verbs or _quotes(bare):
             return None
         return read(use_instead(bare["prefer"], bare["avoid"], grammar), grammar)
+    if (refused or follows) and (swap := _same_words(text, grammar)):
+        return read(use_instead(*swap, grammar), grammar)
     loose = contrast_in(text, grammar)
     verb = grammar.verb_of(text)
     last = grammar.cues.verbs_last and fold(text.split()[0]) not in grammar.verbs and verb not in grammar.once
@@ -357,6 +366,18 @@ def _contrast(text: str, refused: bool, grammar: Grammar, *, follows: bool) -> W
 def _quotes(pair: re.Match[str]) -> bool:
     """Texts that are put in quotation marks are put into one place."""
     return pair["prefer"].startswith(("'", '"')) or pair["avoid"].startswith(("'", '"'))
+
+
+def _same_words(text: str, grammar: Grammar) -> tuple[str, str] | None:
+    """ "fvm flutter test, not flutter test": two commands with words in common."""
+    prefer, comma, avoid = text.partition(", ")
+    word, _, avoid = avoid.partition(" ")
+    both = [fold(part).split() for part in (prefer, avoid)]
+    few = all(0 < len(words) < MOST_NAMED for words in both) and max(map(len, both)) > 1
+    if not comma or fold(word) not in grammar.firm or not few or not set(both[0]) & set(both[1]):
+        return None
+    named = both[0][0] not in grammar.words and both[1][0] not in grammar.words
+    return (f"`{prefer.strip('`')}`", f"`{avoid.strip('`')}`") if named else None
 
 
 def _counted(pair: re.Match[str]) -> bool:

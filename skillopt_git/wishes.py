@@ -151,7 +151,7 @@ def _voices(
 def _voice(
     clause: Clause, grammar: Grammar, answer: str | None, before: Wish | None, people: frozenset[str]
 ) -> Voice | None:
-    if len(clause.text) > RULE_LIMIT or CITATION in clause.text or grammar.momentary.search(clause.text):
+    if len(clause.text) > RULE_LIMIT or CITATION in clause.text or _momentary(clause.text, grammar):
         return None
     calm = clause.text.lower() if clause.text.isupper() else clause.text
     clause = replace(clause, text=calm)
@@ -189,6 +189,11 @@ def _voice(
     return _faint(replace(clause, text=rest), grammar) if rest else None
 
 
+def _momentary(text: str, grammar: Grammar) -> bool:
+    """ "no tests for today"; not so "in English from today on"."""
+    return bool(grammar.momentary.search(grammar.standing.sub(" ", text)))
+
+
 def _lasting(clause: Clause, wish: Wish, grammar: Grammar) -> bool:
     """Whether a wish counts by itself: by "always", by what "we" do, by a ban, by one thing rather than another, or in
     place of an answer that was turned down. Other words ("sentence case in headings") may be about this one work.
@@ -204,7 +209,8 @@ def _lasting(clause: Clause, wish: Wish, grammar: Grammar) -> bool:
 
 def _told(clause: Clause, wish: Wish, grammar: Grammar) -> bool:
     """ "timestamps stay in UTC", "no malloc": said of an answer, it is about more than this one."""
-    return tells_norm(clause.text, grammar) or bool(grammar.none.match(wish.text) and wish.avoid)
+    bans = bool(grammar.none.match(wish.text) and wish.avoid)
+    return bans or tells_norm(clause.text, grammar) or bool(grammar.naming.match(clause.text))
 
 
 def _says_nothing(wish: Wish) -> bool:
@@ -227,7 +233,7 @@ def _public(wish: Wish, grammar: Grammar, people: frozenset[str]) -> Wish | None
 def _faint(clause: Clause, grammar: Grammar) -> Voice | None:
     """What is asked for after an answer without any cue that it holds for more than this one."""
     text = _asked_for(clause.text, grammar)
-    if len(text) > FAINT_LIMIT or CITATION in text or grammar.question.match(text) or grammar.momentary.search(text):
+    if len(text) > FAINT_LIMIT or CITATION in text or grammar.question.match(text) or _momentary(text, grammar):
         return None
     if _acts(text, grammar) or not grammar.praise.sub("", text).strip() or grammar.consent.match(text):
         return None
