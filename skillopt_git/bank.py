@@ -63,9 +63,7 @@ class Bank:
             needs={need: redact(text) for need, text in self.needs.items()},
             sightings=tuple(_heard(item, redact) for item in self.sightings),
             hints=tuple(
-                replace(
-                    item, sighting=_heard(item.sighting, redact), task=item.task and _cleaned(item.task, redact)
-                )
+                replace(item, sighting=_heard(item.sighting, redact), task=item.task and _cleaned(item.task, redact))
                 for item in self.hints
             ),
         )

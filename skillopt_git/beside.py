@@ -8,13 +8,12 @@ from skillopt_git.clauses import Clause
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import Wish, read
 from skillopt_git.model import fold
-from skillopt_git.statements import pointed
 
 MOST_WORDS = 10  # of a wish without a verb
 
 
 def each_time(clause: Clause, grammar: Grammar) -> Wish | None:
-    """ "after every change tell me the flash size" is more than this one work; "add a hook before every commit" is it."""
+    """ "after every change tell me its size" is more than this one work; "add a hook before every commit" is it."""
     text = clause.text
     said = grammar.occasion.search(text)
     if said is None or grammar.question.match(text) or (said.start() and grammar.verb_of(text) in grammar.adding):
@@ -24,15 +23,17 @@ def each_time(clause: Clause, grammar: Grammar) -> Wish | None:
 
 
 def beside_the_work(clause: Clause, grammar: Grammar) -> Wish | None:
-    """What an ask turns down, how it is to be answered, or what it pleads for without a verb: the like may come again."""
+    """What an ask turns down, how it is to be answered, what it pleads for without a verb: the like may come again."""
     text = clause.text
-    if grammar.question.match(text) or pointed(text, grammar) or any(map(str.isdigit, text)):
+    if grammar.question.match(text) or grammar.pointed(text) or any(map(str.isdigit, text)):
         return None
     about_answers = bool(grammar.answers.search(text))
     if not about_answers and not grammar.definite.isdisjoint(fold(text).split()):
         return None
     habit = grammar.habit.match(text)
-    ours = habit is not None and fold(habit[0]).strip() not in grammar.selves and grammar.tool.match(text[habit.end() :])
+    ours = (
+        habit is not None and fold(habit[0]).strip() not in grammar.selves and grammar.tool.match(text[habit.end() :])
+    )
     if habit and ours:
         return _asking(read(text[habit.end() :], grammar))
     does_without = bool(grammar.forbids.match(text))

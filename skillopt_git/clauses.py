@@ -34,7 +34,7 @@ _BULLET = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")
 _ITEM = re.compile(r"(?:^|\s+)\d[.)]\s+")
 _END = re.compile(r"(?<=[.!?;…])\s+|\n+|\s+[—–]\s+|\s+-{1,2}\s+|\s+[>→]\s+")
 _CITED = re.compile(r"[\"“„«](?:[^\"“”„«»\n]*\s){2}[^\"“”„«»\n]*[\"”“»]")
-_QUOTED_LINES = re.compile(r"^\s*[\"“„«][^\"“”„«»]*\n[^\"“”„«»]*[\"”“»][.]?\s*$", re.MULTILINE)
+_QUOTED_LINES = re.compile(r"^[ \t]*[\"“„«][^\"“”„«»]{1,2000}[\"”“»][.]?[ \t]*$", re.MULTILINE)
 _IN_QUOTES = re.compile(r"[“„«]([^“”„«»\n]+)[”“»]")
 _ASIDE = re.compile(r"(?<=\S)\s+\([^()]*\)(?=$|[\s,.;!])")
 CODE_LIKE = re.compile(r"\w\.[a-z]{2,5}\b|`[^`]+`|\w/\w")
@@ -51,8 +51,8 @@ class Clause:
     """One clause without openers and courtesies. `refused`: it, or a clause shortly before, turned an answer down.
 
     `quote` is the sentence as it was typed; `pleads`: it says "please"; `asked`: it is put as a question; `adds`: it
-    comes on top ("and ...", "also ..."); `announced`: it stands after "ground rules:" or before "that goes for everything"; `customary`: it is how all
-    is done ("as usual", "in this codebase");
+    comes on top ("and ...", "also ..."); `announced`: it stands after "ground rules:" or before "that goes for
+    everything"; `customary`: it is how all is done ("as usual", "in this codebase");
     `retracts`: it takes back what was said before.
     """
 
@@ -124,7 +124,11 @@ def questions(prompt: str, grammar: Grammar) -> Iterator[Clause]:
 def _fragment(core: str, grammar: Grammar) -> bool:
     """ "line in the changelog?": a thing that is missed, put as a question."""
     words = fold(core).rstrip("?").split()
-    told = bool(words) and not CODE_LIKE.search(core) and (words[0] in grammar.common or words[0] in grammar.verbs or grammar.being.search(core))
+    told = (
+        bool(words)
+        and not CODE_LIKE.search(core)
+        and (words[0] in grammar.common or words[0] in grammar.verbs or grammar.being.search(core))
+    )
     return 1 < len(words) < 9 and not told and not grammar.question.match(core)
 
 
@@ -209,7 +213,9 @@ def _goes_along(sentence: str, grammar: Grammar) -> bool:
 
 def _core(sentence: str, grammar: Grammar) -> str:
     sentence = _EMOJI.sub("", sentence)
-    sentence = sentence[1:].rstrip(").") if sentence.startswith("(") and sentence.rstrip(".").endswith(")") else sentence
+    sentence = (
+        sentence[1:].rstrip(").") if sentence.startswith("(") and sentence.rstrip(".").endswith(")") else sentence
+    )
     text = _ASIDE.sub("", grammar.praise_and_but.sub("", sentence))
     text = grammar.still.sub("", text if grammar.kind.match(text) else grammar.opener.sub("", text)).strip()
     return _without_place(trimmed(grammar.polite.sub("", text), grammar), grammar)
@@ -249,7 +255,7 @@ def _without_cited_list(text: str, grammar: Grammar) -> str:
     """A list that somebody asks about, or has something done with, is what they read and not what they wish."""
     lines = text.split("\n")
     listed = [at for at, line in enumerate(lines) if _BULLET.match(line)]
-    if len(listed) < 2:
+    if len(listed) < 2 or any(grammar.announced.match(line.strip()) for line in lines[: listed[0]]):
         return text
     asked = len(listed) > 2 and any(line.rstrip().endswith("?") for line in lines if not _BULLET.match(line))
     after = fold(" ".join(lines[listed[-1] + 1 :])).replace(",", " ").split()

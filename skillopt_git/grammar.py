@@ -107,7 +107,7 @@ class Grammar:
         asked = any_of(
             [*cues.use, *cues.firm, *cues.always, *cues.never, *cues.not_, *cues.habits, *cues.leading, *cues.obliged]
         )
-        kind = rf"{any_of(cues.none)}\s+(?!{asked}|{any_of(cues.limits)})(?=[\w`$%!])"  # "no emojis", and not "no use tabs"
+        kind = rf"{any_of(cues.none)}\s+(?!{asked}|{any_of(cues.limits)})(?=[\w`$%!])"  # not "no use tabs"
         self.kind = _compiled(rf"^{kind}")
         self.breaks = _compiled(
             rf"\s*,?\s+{any_of(cues.ands)}\s+(?={kind})"
@@ -158,31 +158,29 @@ class Grammar:
         marked = r"\s*[,.:;!—–-]+\s*"
         standing = any_of(cues.standing)
         closing = any_of([*cues.always, *cues.closing])
-        self.standing = _compiled(
-            rf"^{standing}\b\s*[,:]?\s*|,?\s*{standing}(?=$|[,:;]|\s)|,\s+{closing}(?=$|[,;])"
-        )
+        self.standing = _compiled(rf"^{standing}\b\s*[,:]?\s*|,?\s*{standing}(?=$|[,:;]|\s)|,\s+{closing}(?=$|[,;])")
         self.announced = _compiled(
-            rf"^(?:{any_of(cues.openers)}{marked}|{any_of(cues.leading)},?\s+)*?(?:(?P<word>{any_of([*cues.remember, *cues.told])})"
+            rf"^(?:{any_of(cues.openers)}{marked}|{any_of(cues.leading)},?\s+)*?"
+            rf"(?:(?P<word>{any_of([*cues.remember, *cues.told])})"
             rf"|{any_of(cues.standing)}|{any_of(cues.announcing)}(?:\s+[^\s:,]+){{0,8}})\s*:(?=\s|$)"
         )
         self.custom = _compiled(any_of(cues.customs))
         self.here = _compiled(rf"(?<=\s){any_of(cues.places[:1])}(?=$|[,.;!])")
         self.still = _compiled(any_of(cues.still))
         self.as_usual = _compiled(rf"^{any_of(cues.customs)},?\s+")
-        self.norm = _compiled(
-            rf"^(?P<subject>(?:{_WORD}\s+){{1,6}}?)(?P<verb>{any_of(cues.norms)})\s+(?P<rest>\S.*)$"
-        )
+        self.norm = _compiled(rf"^(?P<subject>(?:{_WORD}\s+){{1,6}}?)(?P<verb>{any_of(cues.norms)})\s+(?P<rest>\S.*)$")
         self.single = _compiled(rf"^{any_of(cues.single)}$")
         self.state = _compiled(any_of([*cues.states, *cues.left]))
-        self.for_good = _compiled(
-            rf"^(?:{any_of(cues.leading)},?\s+)*(?:{any_of([*cues.standing, *cues.closing, *cues.always])}[\s,]*)+[.!\s]*$"
-        )
+        for_good = any_of([*cues.standing, *cues.closing, *cues.always])
+        self.for_good = _compiled(rf"^(?:{any_of(cues.leading)},?\s+)*(?:{for_good}[\s,]*)+[.!\s]*$")
         self.drafted = _compiled(
             rf"^(?:{any_of(cues.openers)}{marked}|{any_of(cues.leading)},?\s+|{any_of(cues.polite)}\s+)*{any_of(cues.drafting)}\s"
             rf"[^:\n]*{any_of(cues.texts)}[^:\n]*:(?=\s|$)"
         )
         self.announcing = _compiled(rf"^{any_of(cues.announcing)}$")
-        self.moving = _compiled(rf"^(?:{any_of(cues.openers)}[\s,.:;!—–-]*)*(?:{any_of(cues.ands)}\s+)?(?P<word>{any_of(cues.onward)})(?!\s+time\b)")
+        self.moving = _compiled(
+            rf"^(?:{any_of(cues.openers)}[\s,.:;!—–-]*)*(?:{any_of(cues.ands)}\s+)?(?P<word>{any_of(cues.onward)})(?!\s+time\b)"
+        )
         self.answers = _compiled(any_of(cues.answers))
         self.occasion = _compiled(any_of(cues.occasions))
         reminder = any_of(cues.remember)
@@ -272,6 +270,10 @@ class Grammar:
             return None
         first, last = _bare(words[0]), _bare(words[-1])
         return last if self.cues.verbs_last and first not in self.verbs and last in self.verbs else first
+
+    def pointed(self, text: str) -> bool:
+        """Whether a text points at something that only its place in a talk tells."""
+        return not self.pointers.isdisjoint(word.strip(",.:;!") for word in fold(text).split())
 
     def talks(self, words: Iterable[str]) -> int:
         """How many of the words are this language's own."""

@@ -1,4 +1,4 @@
-"""How things are done, told as such: "figures are always svg", "errors get wrapped here", "Tests schreiben wir mit pytest"."""
+"""How things are done, told as such: "figures are always svg", "errors get wrapped here"."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def tells_norm(text: str, grammar: Grammar, *, sure: bool = False) -> bool:
     at_hand = vague or subject[0] in grammar.definite or not grammar.pointers.isdisjoint(subject)
     spoken_of = grammar.habit.match(text.replace("'", " ")) or grammar.others.match(text)
     gerund = grammar.cues.gerund
-    reports = rest[0] in grammar.negations or (gerund and rest[0].endswith(gerund)) or grammar.state.search(found["rest"])
+    reports = (
+        rest[0] in grammar.negations or (gerund and rest[0].endswith(gerund)) or grammar.state.search(found["rest"])
+    )
     return not (single or at_hand or spoken_of or reports)
 
 

@@ -55,8 +55,7 @@ def turn_key(session: Session, turn: Turn) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One turn as it was read: in which language, what wishes it voices, and how it goes on from the answer before.
-    """
+    """One turn as it was read: in which language, what wishes it voices, and how it goes on from the answer before."""
 
     turn: Turn
     grammar: Grammar | None = None
@@ -178,9 +177,7 @@ def _new_work(prompt: str, grammar: Grammar, talk: Talk) -> bool:
     return bool(about) and len(about - known) * 2 >= len(about)
 
 
-def _remarked(
-    session: Session, position: int, line: Line, talk: Talk, *, anew: bool = False
-) -> Iterator[Remark]:
+def _remarked(session: Session, position: int, line: Line, talk: Talk, *, anew: bool = False) -> Iterator[Remark]:
     """The remark of one turn, in two where some of its wishes are about the answer and others about none.
 
     In a turn that asks `anew` what is said to be kept to is about none.

@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from skillopt_git.bans import bans_kinds
 from skillopt_git.beside import beside_the_work, each_time
 from skillopt_git.clauses import CITATION, Clause, clauses, questions
+from skillopt_git.contrasts import MOST_WORDS, turns_down
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import RULE_LIMIT, Wish, read, use_instead
 from skillopt_git.model import fold
 from skillopt_git.norms import tells_norm
 from skillopt_git.sameness import completes, opposed, same
 from skillopt_git.similarity import plain
-from skillopt_git.statements import MOST_WORDS, bans_kinds, meant, pointed, turns_down
+from skillopt_git.statements import meant
 
 QUOTE_LIMIT = 300
 MOST_VOICES = 20  # in one prompt
@@ -247,9 +249,13 @@ def _faint(clause: Clause, grammar: Grammar) -> Voice | None:
         wish.asks or clause.pleads or clause.refused or wish.names or len(text.split()) < 4
     ):
         return None
-    if pointed(text.split()[0], grammar) and not (wish.asks or wish.names):
+    if grammar.pointed(text.split()[0]) and not (wish.asks or wish.names):
         return None
-    firm = not lone and (_for_all(text, replace(wish, asks=wish.asks or clause.pleads), grammar) or _measured(text, clause, wish, grammar) or _pleaded(text, clause, grammar))
+    firm = not lone and (
+        _for_all(text, replace(wish, asks=wish.asks or clause.pleads), grammar)
+        or _measured(text, clause, wish, grammar)
+        or _pleaded(text, clause, grammar)
+    )
     wish = replace(wish, asks=(wish.asks or clause.pleads) and (not lone or clause.pleads))
     return Voice(wish=wish, quote=clause.quote[:QUOTE_LIMIT], faint=not firm, meant=firm)
 
@@ -258,7 +264,7 @@ def _acts(text: str, grammar: Grammar) -> bool:
     """ "deploy the preview", "push it": a step that somebody decides each time."""
     words = [word.strip(",.:;!") for word in fold(text).split()]
     step = words[0] in grammar.steps
-    return step and (len(words) < 3 or pointed(text, grammar) or not grammar.definite.isdisjoint(words))
+    return step and (len(words) < 3 or grammar.pointed(text) or not grammar.definite.isdisjoint(words))
 
 
 def _asked_for(text: str, grammar: Grammar) -> str:
@@ -273,7 +279,7 @@ def _asked_for(text: str, grammar: Grammar) -> str:
 def _for_all(text: str, wish: Wish, grammar: Grammar) -> bool:
     """ "a docstring on every function, please", "whenever you touch the API, bump the version"."""
     first = text.split()[0]
-    if not grammar.general.search(grammar.standing.sub(" ", text)) or pointed(text, grammar):
+    if not grammar.general.search(grammar.standing.sub(" ", text)) or grammar.pointed(text):
         return False
     if grammar.being.fullmatch(first):
         return False  # "I would be glad if ..."
@@ -291,7 +297,7 @@ def _for_all(text: str, wish: Wish, grammar: Grammar) -> bool:
 
 def _measured(text: str, clause: Clause, wish: Wish, grammar: Grammar) -> bool:
     """ "shorter answers please", "keep comments to a minimum"."""
-    if not grammar.degree.search(text) or pointed(text, grammar) or not grammar.definite.isdisjoint(fold(text).split()):
+    if not grammar.degree.search(text) or grammar.pointed(text) or not grammar.definite.isdisjoint(fold(text).split()):
         return False
     verb = grammar.verb_of(text)
     return len(text.split()) <= MOST_WORDS and (verb in grammar.verbs - grammar.once or clause.pleads or clause.refused)
@@ -300,7 +306,7 @@ def _measured(text: str, clause: Clause, wish: Wish, grammar: Grammar) -> bool:
 def _pleaded(text: str, clause: Clause, grammar: Grammar) -> bool:
     """ "keywords in lower case, please": how a kind of thing is to be, without a verb."""
     words = [word.strip(",.:;!") for word in fold(text).split()]
-    kind = grammar.definite.isdisjoint(words) and not pointed(text, grammar) and not any(map(str.isdigit, text))
+    kind = grammar.definite.isdisjoint(words) and not grammar.pointed(text) and not any(map(str.isdigit, text))
     joined = not grammar.joints.isdisjoint(words[1:])
     verbless = grammar.verb_of(text) not in grammar.verbs and not grammar.being.search(text)
     return clause.pleads and kind and joined and verbless and len(words) <= MOST_WORDS
