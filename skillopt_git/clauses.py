@@ -22,7 +22,7 @@ _PASTED = re.compile(
     r"""^(?: (?:\ {4}|\t)                                     # code is indented
       | \s*(?: > | \| | \$\  | \# | // | /\*
         | at\ \S+\( | File\ " | Traceback
-        | \[?\d{4}-\d\d-\d\d | \[?\d\d:\d\d:\d\d
+        | \[?\d{4}-\d\d-\d\d | \[?\d\d:\d\d:\d\d | \[\d{1,2}:\d\d\]
         | \[? (?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|FIRING) \b
         | [A-Z] \s+ (?:\(\d+\) | \d+:\d\d:\d\d) | <[A-Z][\w+\ ]*>\s{2} | \[[\w.-]+\]\s+\S
         | (?i: \w*(?:error|exception|warning) (?:\[\w+\])? : | (?:fatal|hint|remote): | npm\ err! )
@@ -129,7 +129,7 @@ def _fragment(core: str, grammar: Grammar) -> bool:
         and not CODE_LIKE.search(core)
         and (words[0] in grammar.common or words[0] in grammar.verbs or grammar.being.search(core))
     )
-    return 1 < len(words) < 9 and not told and not grammar.question.match(core)
+    return 1 < len(words) < 9 and not told and not grammar.question.match(core) and not grammar.anywhere.search(core)
 
 
 def satisfied(prompt: str, grammar: Grammar) -> bool:
@@ -170,7 +170,8 @@ def moves_on(prompt: str, grammar: Grammar) -> bool:
     if onward is None or grammar.more.fullmatch(onward["word"]):
         return False
     first = _END.split(text[onward.end() :].strip(" ,:"))[0]
-    return bool(first) and not grammar.more.search(trimmed(first, grammar))
+    adds = fold(first.split()[0]) in grammar.adding and grammar.pointed(" ".join(first.split()[:2])) if first else True
+    return not adds and not grammar.more.search(trimmed(first, grammar))
 
 
 def wonders(prompt: str, grammar: Grammar) -> bool:

@@ -13,10 +13,11 @@ from skillopt_git.cues import Cues
 from skillopt_git.errors import ConfigError
 from skillopt_git.model import fold
 
+MARKED = r"(?:[,.:;!]+\s*|\s+[,.:;!]+\s+|\s*[—–]+\s*|\s*-+\s+)"  # after a word that opens a statement; not "./run"
 NEVER_MATCHES = r"(?!)"
 MOST_STEMS = 50_000  # words of a language whose stems are kept: finding one costs as much as reading a sentence
 QUOTED = r"`[^`]+`|\"[^\"]+\"|'[^']+'"
-_WORD = rf"(?:{QUOTED}|[^\s,;.!?`\"()]+(?:[./:][^\s,;!?`\"()]+)*)"
+_WORD = rf"(?:{QUOTED}|(?:\.{{1,2}}/)?[^\s,;.!?`\"()]+(?:[./:][^\s,;!?`\"()]+)*)"
 _AFTER = r"(?=$|[,:;()]?\s|[)])"
 
 
@@ -88,7 +89,6 @@ class Grammar:
         return found
 
     def _compile_sentences(self, cues: Cues) -> None:
-        marked = r"\s*[,.:;!—–-]+\s*"
         praise, negation = any_of(cues.praises), any_of([*cues.always, *cues.never, *cues.not_])
         starts = any_of(
             [
@@ -138,7 +138,7 @@ class Grammar:
         self.missing = _compiled(rf"^(?P<thing>[^,;]+?)\s+{any_of(cues.missing)}(?P<rest>\s[^,;]*)?$")
         self.left = _compiled(any_of(cues.left))
         self.opener = _compiled(
-            rf"^(?:{any_of(cues.openers)}{marked}|(?!{kind}|{any_of(cues.standing)}){any_of(cues.leading)},?\s+)+(?={any_of(cues.none)}\s)?"
+            rf"^(?:{any_of(cues.openers)}{MARKED}|(?!{kind}|{any_of(cues.standing)}){any_of(cues.leading)},?\s+)+(?={any_of(cues.none)}\s)?"
         )
         self.praise_and_but = _compiled(rf"^{praise}[^.]{{0,30}}?[,\s]+{any_of(cues.buts)},?\s+")
         self.praise = _compiled(rf"{praise}|{any_of(cues.courtesies)}|[\W_]+")
@@ -155,12 +155,11 @@ class Grammar:
         self.inner_place = _compiled(rf"\s+{any_of(cues.places)}(?=,)")
 
     def _compile_statements(self, cues: Cues) -> None:
-        marked = r"\s*[,.:;!—–-]+\s*"
         standing = any_of(cues.standing)
         closing = any_of([*cues.always, *cues.closing])
         self.standing = _compiled(rf"^{standing}\b\s*[,:]?\s*|,?\s*{standing}(?=$|[,:;]|\s)|,\s+{closing}(?=$|[,;])")
         self.announced = _compiled(
-            rf"^(?:{any_of(cues.openers)}{marked}|{any_of(cues.leading)},?\s+)*?"
+            rf"^(?:{any_of(cues.openers)}{MARKED}|{any_of(cues.leading)},?\s+)*?"
             rf"(?:(?P<word>{any_of([*cues.remember, *cues.told])})"
             rf"|{any_of(cues.standing)}|{any_of(cues.announcing)}(?:\s+[^\s:,]+){{0,8}})\s*:(?=\s|$)"
         )
@@ -174,7 +173,7 @@ class Grammar:
         for_good = any_of([*cues.standing, *cues.closing, *cues.always])
         self.for_good = _compiled(rf"^(?:{any_of(cues.leading)},?\s+)*(?:{for_good}[\s,]*)+[.!\s]*$")
         self.drafted = _compiled(
-            rf"^(?:{any_of(cues.openers)}{marked}|{any_of(cues.leading)},?\s+|{any_of(cues.polite)}\s+)*{any_of(cues.drafting)}\s"
+            rf"^(?:{any_of(cues.openers)}{MARKED}|{any_of(cues.leading)},?\s+|{any_of(cues.polite)}\s+)*{any_of(cues.drafting)}\s"
             rf"[^:\n]*{any_of(cues.texts)}[^:\n]*:(?=\s|$)"
         )
         self.announcing = _compiled(rf"^{any_of(cues.announcing)}$")

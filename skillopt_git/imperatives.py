@@ -184,7 +184,7 @@ def _plain(term: str) -> str:
 def _no_thing(text: str, grammar: Grammar) -> str | None:
     """ "no pip": the thing, where it is one that an answer would name."""
     found = grammar.kind.match(text)
-    thing = text[found.end() :] if found else ""
+    thing = text[found.end() :].split(",")[0] if found else ""
     return thing if thing and len(thing.split()) == 1 and name(thing, grammar) else None
 
 

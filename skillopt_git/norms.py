@@ -19,7 +19,12 @@ def tells_norm(text: str, grammar: Grammar, *, sure: bool = False) -> bool:
     subject, rest = (_words(found[part]) for part in ("subject", "rest"))
     single = grammar.single.match(found["verb"]) and not sure
     vague = subject[0] in grammar.stops or not grammar.auxiliaries.isdisjoint(subject)
-    at_hand = vague or subject[0] in grammar.definite or not grammar.pointers.isdisjoint(subject)
+    at_hand = (
+        vague
+        or not grammar.definite.isdisjoint(subject[:2])
+        or any(map(str.isdigit, found["subject"]))
+        or not grammar.pointers.isdisjoint(subject)
+    )
     spoken_of = grammar.habit.match(text.replace("'", " ")) or grammar.others.match(text)
     gerund = grammar.cues.gerund
     reports = (

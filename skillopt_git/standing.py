@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from skillopt_git.bans import forbidden_or_always, without_remark
 from skillopt_git.clauses import trimmed
-from skillopt_git.contrasts import MOST_WORDS, contrast
+from skillopt_git.contrasts import contrast
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import Wish, name, read
 from skillopt_git.model import fold
 from skillopt_git.norms import tells_norm
 from skillopt_git.subjects import without_subject
 from skillopt_git.tellings import unwanted
+
+MOST_KEPT = 16  # words of a thing that is said to be kept to
 
 
 def stands(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
@@ -39,7 +41,10 @@ def _kept_to(text: str, grammar: Grammar) -> Wish | None:
     words = text.split()
     if words and fold(words[0]) in grammar.idle:
         return None
-    if not words or grammar.being.search(text) or len(words) > MOST_WORDS or grammar.pointed(text):
+    first_then = bool(words) and fold(words[0]) in grammar.timings and not grammar.verbs.isdisjoint(fold(text).split())
+    if first_then and len(words) <= MOST_KEPT:
+        return read(text, grammar)  # "before editing anything show me the list of files"
+    if not words or grammar.being.search(text) or len(words) > MOST_KEPT or grammar.pointed(text):
         return None
     if len(words) == 1:
         return read(f"{grammar.cues.use[0]} {text}", grammar) if name(text, grammar) else None

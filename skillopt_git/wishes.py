@@ -138,6 +138,8 @@ def _voices(
     clause: Clause, grammar: Grammar, answer: str | None, before: Wish | None, people: frozenset[str]
 ) -> list[Voice]:
     """What a clause voices as a whole; where that is nothing firm, what each part of it does."""
+    lasting = [part for part in clause.text.split(", ") if not _momentary(part, grammar)]
+    clause = replace(clause, text=", ".join(lasting)) if lasting else clause
     whole = _voice(clause, grammar, answer, before, people)
     if (whole is not None and whole.meant) or ", " not in clause.text:
         return [whole] if whole is not None else []
@@ -252,7 +254,7 @@ def _faint(clause: Clause, grammar: Grammar) -> Voice | None:
     if grammar.pointed(text.split()[0]) and not (wish.asks or wish.names):
         return None
     firm = not lone and (
-        _for_all(text, replace(wish, asks=wish.asks or clause.pleads), grammar)
+        _for_all(text, clause, replace(wish, asks=wish.asks or clause.pleads), grammar)
         or _measured(text, clause, wish, grammar)
         or _pleaded(text, clause, grammar)
     )
@@ -276,11 +278,13 @@ def _asked_for(text: str, grammar: Grammar) -> str:
     return f"{thing} {add}" if grammar.cues.verbs_last else f"{add} {_lower(thing)}"
 
 
-def _for_all(text: str, wish: Wish, grammar: Grammar) -> bool:
+def _for_all(text: str, clause: Clause, wish: Wish, grammar: Grammar) -> bool:
     """ "a docstring on every function, please", "whenever you touch the API, bump the version"."""
     first = text.split()[0]
     if not grammar.general.search(grammar.standing.sub(" ", text)) or grammar.pointed(text):
         return False
+    if clause.adds and grammar.verb_of(text) in grammar.verbs and not (clause.pleads or clause.refused):
+        return False  # "and export the names of all users" is the next work
     if grammar.being.fullmatch(first):
         return False  # "I would be glad if ..."
     if len(text.split()) <= MOST_THINGS and wish.telling and not grammar.being.search(text):
