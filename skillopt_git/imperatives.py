@@ -184,7 +184,9 @@ def _plain(term: str) -> str:
 def _no_thing(text: str, grammar: Grammar) -> str | None:
     """ "no pip": the thing, where it is one that an answer would name."""
     found = grammar.kind.match(text)
-    thing = text[found.end() :].split(",")[0] if found else ""
+    thing, _, rest = text[found.end() :].partition(", ") if found else ("", "", "")
+    if rest and fold(rest.split()[0]) not in grammar.limits:
+        return None  # a remark; "no testify, only the plain testing package" is none
     return thing if thing and len(thing.split()) == 1 and name(thing, grammar) else None
 
 

@@ -285,9 +285,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """A turn that asks for something once more: it counts as soon as it is asked again.
-
-    `task` is the one it is about; None where it is about no answer.
+    """A turn that asks for something once more, and its task, if any: it counts as soon as it is asked again.
 
     `asks`: it says that something is to be otherwise, `meant` that it clearly is a wish; `coded` are words that came
     into the code of the next answer (with a plus) or went out of it. Two that neither ask nor moved anything are none.

@@ -236,11 +236,11 @@ def _words(wish: Wish) -> Iterable[str]:
 
 
 def awkward(wish: Wish, grammars: Sequence[Grammar]) -> tuple[bool, bool, bool, bool, int]:
-    """How badly wordings read as rules, to sort by: best begins with its verb and is short, but no mere word."""
+    """How badly wordings read as rules, to sort by: best is no mere word, begins with its verb and is short."""
     words = fold(wish.text).split()
     points = any(words[0].strip(",.;:") in item.pointers for item in grammars)
     begins = any(item.verb_of(wish.text) in item.verbs for item in grammars)
-    return points, not (begins or wish.forbids), not wish.asks, len(words) < 2, len(wish.text)
+    return len(words) < 2, points, not (begins or wish.forbids), not wish.asks, len(wish.text)
 
 
 def best_rule(rules: Iterable[str], grammars: Sequence[Grammar]) -> str | None:

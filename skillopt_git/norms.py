@@ -14,7 +14,7 @@ def tells_norm(text: str, grammar: Grammar, *, sure: bool = False) -> bool:
     Of a single thing it does only where that is `sure` otherwise: "money is Decimal in this codebase".
     """
     found = grammar.norm.match(text)
-    if found is None or len(text.split()) > MOST_WORDS:
+    if found is None or len(text.split()) > MOST_WORDS or grammar.forbids.match(text):
         return False
     subject, rest = (_words(found[part]) for part in ("subject", "rest"))
     single = grammar.single.match(found["verb"]) and not sure

@@ -121,9 +121,10 @@ def same_means(wish: Wish, known: Wish) -> bool:
         return False
     if wish.prefer and known.prefer and fold(wish.prefer) != fold(known.prefer):
         return False
-    common = wish.telling & known.telling
-    shorter = min(len(wish.telling), len(known.telling))
-    return bool(wish.means & known.means) and len(common) >= MEANS * shorter
+    common, means = wish.telling & known.telling, wish.means & known.means
+    named = {fold(each.prefer) for each in (wish, known) if each.prefer} | wish.names | known.names
+    few = len(common) < 2 and means.isdisjoint(named)  # "put logs into a folder" and "put tests into a folder"
+    return bool(means) and not few and len(common) >= MEANS * min(len(wish.telling), len(known.telling))
 
 
 def _beside(one: Wish, other: Wish) -> bool:

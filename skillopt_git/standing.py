@@ -52,5 +52,7 @@ def _kept_to(text: str, grammar: Grammar) -> Wish | None:
         return None  # "note: the API is down"
     if len(words) > 2:
         return read(text, grammar)
+    if fold(words[0]) in grammar.definite:
+        return None
     tells = not grammar.announcing.match(text) and not grammar.generic.intersection(map(grammar.stem, map(fold, words)))
     return read(f"{grammar.cues.use[0]} {text}", grammar) if tells else None

@@ -109,7 +109,9 @@ def _halves(last: Voice, voice: Voice, grammar: Grammar) -> Voice | None:
         return None
     firm = (grammar.cues.firm or grammar.cues.instead)[0]
     wish = read(f"{_lower(asks.wish.text)}, {firm} {bans.wish.avoid}", grammar)
-    return wish and replace(asks, wish=wish, faint=last.faint and voice.faint, meant=last.meant or voice.meant)
+    if wish is None:
+        return None
+    return replace(asks, wish=wish, faint=last.faint and voice.faint, meant=last.meant or voice.meant)
 
 
 def _thing_and_ban(last: Voice, voice: Voice, grammar: Grammar) -> bool:

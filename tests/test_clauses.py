@@ -89,7 +89,7 @@ def test_a_list_that_is_asked_about_is_what_somebody_read() -> None:
         "fix them",
     ]
     assert "never push" not in texts("Which of these do we need?\n- never push\n- use npm\n- add tests")
-    assert texts("From now on:\n- never push\n- use tabs")[1:] == ["never push", "use tabs"]
+    assert texts("From now on:\n- never push\n- use tabs") == ["never push", "use tabs"]
 
 
 def test_quotations_are_cited_and_single_words_are_named() -> None:
@@ -119,8 +119,10 @@ def test_numbered_items_are_statements_of_their_own() -> None:
 
 def test_an_announcement_is_one_statement_with_what_it_announces() -> None:
     """Whatever greets before it."""
-    assert texts("General rule: use tabs") == ["General rule, use tabs"]
-    assert texts("Hi, from now on: use tabs") == ["from now on, use tabs"]
+    assert texts("General rule: use tabs") == ["use tabs"]
+    assert texts("Hi, from now on: use tabs") == ["use tabs"]
+    assert all(found.announced for found in clauses("Ground rules: use tabs, and run ruff. And no emojis", ENGLISH))
+    assert [found.announced for found in clauses("Note: use tabs. Now add lodash", ENGLISH)] == [True, False]
 
 
 def test_a_refusal_reaches_to_the_next_errand() -> None:
@@ -211,7 +213,7 @@ def test_praise_alone_satisfies(prompt: str, expected: bool) -> None:
     [
         ("Why did you use npm?", True, True, False),
         ("Why? Add a test.", False, False, False),
-        ("Now add lodash", False, True, True),
+        ("Now add lodash", False, False, True),
         ("no, again", False, True, False),
         ("Next: build it", False, False, True),
         ("Add lodash", False, False, False),

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skillopt_git.bans import bans_kinds
 from skillopt_git.clauses import Clause, clauses
+from skillopt_git.contrasts import turns_down
 from skillopt_git.imperatives import RULE_LIMIT
 from skillopt_git.languages import reader
-from skillopt_git.statements import bans_kinds, meant, pointed, turns_down
+from skillopt_git.statements import meant
 from skillopt_git.wishes import voices
 
 GRAMMARS = {item.language: item for item in reader().grammars}
@@ -88,8 +90,8 @@ def test_a_ban_of_a_kind_is_no_ban_of_a_thing() -> None:
     assert not bans_kinds("no emoji", ENGLISH)
     assert not bans_kinds("no changes to the files", ENGLISH)
     assert not bans_kinds("use tabs", ENGLISH)
-    assert pointed("use it", ENGLISH)
-    assert not pointed("use tabs", ENGLISH)
+    assert ENGLISH.pointed("use it")
+    assert not ENGLISH.pointed("use tabs")
 
 
 @settings(max_examples=50)
