@@ -110,7 +110,12 @@ def _ban(text: str, grammar: Grammar) -> str:
 
 
 def without_remark(text: str, grammar: Grammar) -> str:
-    """ "comments in English, our new colleague has no German": the wish without what tells why."""
-    parts = text.split(", ")
-    told = next((at for at, part in enumerate(parts) if at and grammar.being.search(part)), len(parts))
-    return ", ".join(parts[:told])
+    """ "comments in English, our new colleague has no German": the wish without what tells why.
+
+    A part that says when it holds stays ("unless it is a draft"), and so does all before it.
+    """
+    head, *parts = text.split(", ")
+    kept = [at for at, part in enumerate(parts) if not grammar.limits.isdisjoint(fold(part).split())]
+    told = (at for at, part in enumerate(parts) if grammar.being.search(part))
+    end = max(max(kept, default=-1) + 1, next(told, len(parts)))
+    return ", ".join([head, *parts[:end]])

@@ -8,6 +8,7 @@ from skillopt_git.clauses import Clause
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import Wish, read
 from skillopt_git.model import fold
+from skillopt_git.norms import tells_norm
 
 MOST_WORDS = 10  # of a wish without a verb
 
@@ -23,10 +24,17 @@ def each_time(clause: Clause, grammar: Grammar) -> Wish | None:
 
 
 def beside_the_work(clause: Clause, grammar: Grammar) -> Wish | None:
-    """What an ask turns down, how it is to be answered, what it pleads for without a verb: the like may come again."""
+    """What an ask turns down, calls usual or notes first, how it is to be answered, what it pleads for without a verb.
+
+    It may be about this work only; but the like may come again.
+    """
     text = clause.text
     if grammar.question.match(text) or grammar.pointed(text) or any(map(str.isdigit, text)):
         return None
+    if clause.noted or clause.customary:
+        told = tells_norm(text, grammar) or not grammar.being.search(text)
+        at_hand = fold(text.split()[0]) in grammar.definite or grammar.verb_of(text) in grammar.once
+        return _asking(read(grammar.as_usual.sub("", text), grammar)) if told and not at_hand else None
     about_answers = bool(grammar.answers.search(text))
     if not about_answers and not grammar.definite.isdisjoint(fold(text).split()):
         return None

@@ -52,8 +52,8 @@ class Clause:
 
     `quote` is the sentence as it was typed; `pleads`: it says "please"; `asked`: it is put as a question; `adds`: it
     comes on top ("and ...", "also ..."); `announced`: it stands after "ground rules:" or before "that goes for
-    everything"; `customary`: it is how all is done ("as usual", "in this codebase");
-    `retracts`: it takes back what was said before.
+    everything"; `noted`: it stands after "before you start:"; `customary`: it says "as usual" or the like; `retracts`:
+    it takes back what was said before.
     """
 
     text: str
@@ -63,6 +63,7 @@ class Clause:
     asked: bool = False
     adds: bool = False
     announced: bool = False
+    noted: bool = False
     customary: bool = False
     retracts: bool = False
 
@@ -81,8 +82,9 @@ def clauses(prompt: str, grammar: Grammar) -> list[Clause]:
             continue
         if part.guessed:
             continue
-        if found and grammar.for_good.match(sentence):
-            found[-1] = replace(found[-1], announced=True)
+        if grammar.for_good.match(sentence):
+            if found and _asked_of(found[-1], grammar):
+                found[-1] = replace(found[-1], announced=True)
             continue
         onward = bool(grammar.onward.match(sentence))
         adds = bool(grammar.adds.match(sentence))
@@ -99,10 +101,16 @@ def clauses(prompt: str, grammar: Grammar) -> list[Clause]:
                     pleads=bool(grammar.plea.search(sentence)),
                     adds=adds,
                     announced=part.announced,
+                    noted=part.noted,
                     customary=bool(grammar.custom.search(sentence)),
                 )
             )
     return found
+
+
+def _asked_of(clause: Clause, grammar: Grammar) -> bool:
+    """Whether a clause asks for something that can be kept to: "links break. every time" reports."""
+    return clause.pleads or bool(grammar.forbids.match(clause.text)) or grammar.verb_of(clause.text) in grammar.verbs
 
 
 def questions(prompt: str, grammar: Grammar) -> Iterator[Clause]:
@@ -186,25 +194,28 @@ def _refuses(sentence: str, grammar: Grammar) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A statement as it was typed. `guessed`: its sentence only supposes something; `announced` as in `Clause`."""
+    """A statement as it was typed. `guessed`: its sentence only supposes something; the others as in `Clause`."""
 
     text: str
     guessed: bool
     announced: bool
+    noted: bool
 
 
 def _parts(text: str, grammar: Grammar) -> Iterator[_Part]:
-    announced = False
+    announced = noted = False
     for typed in _END.split(text):
         found = grammar.announced.match(typed)
-        announced = bool(found and not found["word"]) or (announced and _goes_along(typed, grammar))
+        along = _goes_along(typed, grammar)
+        announced = bool(found and not (found["word"] or found["note"])) or (announced and along)
+        noted = bool(found and found["note"]) or (noted and along)
         sentence = typed[found.end() :].strip() if found else typed
         sentence = f"{found['word']}, {sentence}" if found and found["word"] else sentence
         guessed = bool(grammar.guess.search(typed[:SENTENCE_LIMIT]))
         for item in _ITEM.split(sentence):
             whole = len(item) > SENTENCE_LIMIT or bool(grammar.conditional.search(item))
             parts = [item] if whole else grammar.breaks.split(item)
-            yield from (_Part(part, guessed, announced) for part in parts)
+            yield from (_Part(part, guessed, announced, noted) for part in parts)
 
 
 def _goes_along(sentence: str, grammar: Grammar) -> bool:

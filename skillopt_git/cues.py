@@ -52,14 +52,13 @@ class Cues:
     onward: Phrases = ()  # go on to something else
     standing: Phrases = ()  # "from now on"
     announcing: Phrases = ()  # "ground rules", before a colon
+    noting: Phrases = ()  # "before you start", before a colon: may be about one work only
     customs: Phrases = ()  # "as usual", "in this codebase": how all of it is done
     norms: Phrases = ()  # "are", "go to": between a kind of thing and how it is done
-    single: Phrases = ()  # of these, those that are said of one thing
     states: Phrases = ()  # "broken": said of how things are, and not of how they should be
     answers: Phrases = ()  # "answer", "summary": what the agent says, and not what it works on
     drafting: Phrases = ()  # "draft", "translate", before what is to be a text: what follows its colon is of the text
     texts: Phrases = ()  # "message", "mail": what such a text is
-    joints: Phrases = ()  # "in", "with": between a kind of thing and how it is to be
     closing: Phrases = ()  # "ever", after a comma at the end
     occasions: Phrases = ()  # "after every change": whenever the agent works
     remember: Phrases = ()  # "don't forget to"

@@ -52,7 +52,6 @@ class Grammar:
         self.words = self.common | self.verbs | {word for phrase in phrases for word in fold(phrase).split()}
         self.once = _folded(cues.once)
         self.actions = _folded(cues.actions)
-        self.joints = _folded(cues.joints)
         self.steps = _folded(cues.steps)
         self.idle = _folded(cues.idle)
         self.pointers = _folded(cues.pointers)
@@ -148,6 +147,7 @@ class Grammar:
         self.retracts = _compiled(rf"^(?:\w+,\s+)?{any_of(cues.retracts)}")
         self.others = _compiled(any_of(cues.others))
         self.general = _compiled(any_of(cues.general))
+        self.plea_always = _compiled(rf"{any_of(cues.pleas)}\s+{any_of(cues.always)}")
         self.plea = _compiled(any_of(cues.pleas))
         self.polite = _compiled(rf"^{any_of(cues.polite)},?\s+(?:{any_of(cues.leading)}\s+)*")
         self.courtesy = _compiled(rf"(?<![,\s])[,\s]+{any_of(cues.courtesies)}$")
@@ -156,27 +156,26 @@ class Grammar:
 
     def _compile_statements(self, cues: Cues) -> None:
         standing = any_of(cues.standing)
-        closing = any_of([*cues.always, *cues.closing])
+        closing = any_of(cues.closing)
         self.standing = _compiled(rf"^{standing}\b\s*[,:]?\s*|,?\s*{standing}(?=$|[,:;]|\s)|,\s+{closing}(?=$|[,;])")
         self.announced = _compiled(
             rf"^(?:{any_of(cues.openers)}{MARKED}|{any_of(cues.leading)},?\s+)*?"
             rf"(?:(?P<word>{any_of([*cues.remember, *cues.told])})"
+            rf"|(?P<note>{any_of(cues.noting)}(?:\s+[^\s:,]+){{0,8}})"
             rf"|{any_of(cues.standing)}|{any_of(cues.announcing)}(?:\s+[^\s:,]+){{0,8}})\s*:(?=\s|$)"
         )
         self.custom = _compiled(any_of(cues.customs))
-        self.here = _compiled(rf"(?<=\s){any_of(cues.places[:1])}(?=$|[,.;!])")
         self.still = _compiled(any_of(cues.still))
         self.as_usual = _compiled(rf"^{any_of(cues.customs)},?\s+")
         self.norm = _compiled(rf"^(?P<subject>(?:{_WORD}\s+){{1,6}}?)(?P<verb>{any_of(cues.norms)})\s+(?P<rest>\S.*)$")
-        self.single = _compiled(rf"^{any_of(cues.single)}$")
         self.state = _compiled(any_of([*cues.states, *cues.left]))
-        for_good = any_of([*cues.standing, *cues.closing, *cues.always])
+        for_good = any_of([*cues.standing, *cues.closing])
         self.for_good = _compiled(rf"^(?:{any_of(cues.leading)},?\s+)*(?:{for_good}[\s,]*)+[.!\s]*$")
         self.drafted = _compiled(
             rf"^(?:{any_of(cues.openers)}{MARKED}|{any_of(cues.leading)},?\s+|{any_of(cues.polite)}\s+)*{any_of(cues.drafting)}\s"
             rf"[^:\n]*{any_of(cues.texts)}[^:\n]*:(?=\s|$)"
         )
-        self.announcing = _compiled(rf"^{any_of(cues.announcing)}$")
+        self.announcing = _compiled(rf"^{any_of([*cues.announcing, *cues.noting])}$")
         self.moving = _compiled(
             rf"^(?:{any_of(cues.openers)}[\s,.:;!—–-]*)*(?:{any_of(cues.ands)}\s+)?(?P<word>{any_of(cues.onward)})(?!\s+time\b)"
         )

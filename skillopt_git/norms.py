@@ -8,16 +8,15 @@ from skillopt_git.model import fold
 MOST_WORDS = 16
 
 
-def tells_norm(text: str, grammar: Grammar, *, sure: bool = False) -> bool:
-    """Whether a statement says how a kind of thing is done, and does not report on one ("the tests are red").
+def tells_norm(text: str, grammar: Grammar) -> bool:
+    """Whether a statement may say how a kind of thing is done, and does not report on one ("the tests are red").
 
-    Of a single thing it does only where that is `sure` otherwise: "money is Decimal in this codebase".
+    It may as well be a fact ("orders go to the warehouse"), so it is no rule unless something else says so.
     """
     found = grammar.norm.match(text)
     if found is None or len(text.split()) > MOST_WORDS or grammar.forbids.match(text):
         return False
     subject, rest = (_words(found[part]) for part in ("subject", "rest"))
-    single = grammar.single.match(found["verb"]) and not sure
     vague = subject[0] in grammar.stops or not grammar.auxiliaries.isdisjoint(subject)
     at_hand = (
         vague
@@ -30,7 +29,7 @@ def tells_norm(text: str, grammar: Grammar, *, sure: bool = False) -> bool:
     reports = (
         rest[0] in grammar.negations or (gerund and rest[0].endswith(gerund)) or grammar.state.search(found["rest"])
     )
-    return not (single or at_hand or spoken_of or reports)
+    return not (at_hand or spoken_of or reports)
 
 
 def _words(text: str) -> list[str]:

@@ -14,7 +14,8 @@ SAME_BAN = 0.33  # the same for two wishes that forbid: "no comments", "stop add
 SAME_THINGS = 0.7  # of what two bans are about, if it is more than one word
 TAKEN_BACK = 0.33  # share of a wish's words that a ban of the same has to have
 SAME_WORD = 0.85  # of two stems: at or above it they are one word, typed differently
-MEANS = 0.33  # share of the shorter's telling words that two wishes with the same means have in common
+MEANS = 0.33  # share of the shorter's telling words that two wishes with the same tool have in common
+MEANT = 0.66  # the same of two that name no tool, and have more than one uncommon word in common
 TYPED = 5  # characters; shorter words differ by a letter and mean something else
 
 
@@ -117,14 +118,16 @@ def same_means(wish: Wish, known: Wish) -> bool:
     """
     if wish.forbids != known.forbids or opposed(wish, known) or rivals(wish, known):
         return False
-    if len(wish.means & known.means) < 2 and contrary(wish, known):
+    if contrary(wish, known):
         return False
     if wish.prefer and known.prefer and fold(wish.prefer) != fold(known.prefer):
         return False
     common, means = wish.telling & known.telling, wish.means & known.means
+    shorter = min(len(wish.telling), len(known.telling))
     named = {fold(each.prefer) for each in (wish, known) if each.prefer} | wish.names | known.names
-    few = len(common) < 2 and means.isdisjoint(named)  # "put logs into a folder" and "put tests into a folder"
-    return bool(means) and not few and len(common) >= MEANS * min(len(wish.telling), len(known.telling))
+    if not means.isdisjoint(named):
+        return len(common) >= MEANS * shorter
+    return len(means) > 1 and len(common) >= MEANT * shorter  # "put logs into a folder" and "tests into a folder"
 
 
 def _beside(one: Wish, other: Wish) -> bool:
@@ -192,7 +195,7 @@ ECHO = 0.5  # share of the telling words of the shorter that two wordings of one
 PART = 0.3  # and of the need's own words
 AGAIN = 0.66  # the same of two faint voices that found a need together
 MOVED_LETTERS = 2
-LETTERS = 3  # of a word that tells enough by itself
+LETTERS = 4  # of a word that tells enough by itself
 
 
 def echoes(faint: Wish, known: Wish) -> bool:

@@ -9,10 +9,9 @@ from skillopt_git.clauses import Clause
 from skillopt_git.contrasts import contrast, firm_pair
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import Wish, read
-from skillopt_git.norms import tells_norm
 from skillopt_git.sameness import completes
 from skillopt_git.standing import stands
-from skillopt_git.subjects import our_way, without_subject
+from skillopt_git.subjects import without_subject
 from skillopt_git.tellings import habitual, lacks, told_of, unwanted
 
 
@@ -28,10 +27,9 @@ def meant(clause: Clause, grammar: Grammar, before: Wish | None, answer: str | N
     head = text[: standing.start()] if standing else ""
     if ": " in head:  # "change of plan: commit messages in English from today"
         text = text[head.rindex(": ") + 2 :]
-    usual = answer is None and grammar.verb_of(text) not in grammar.verbs and _usual(clause, grammar)
-    if reminded or standing or clause.announced or usual:
+    asked_always = bool(grammar.plea_always.search(text)) and grammar.verb_of(text) not in grammar.verbs
+    if reminded or standing or clause.announced or asked_always:
         rest = grammar.remember.sub("", text) if reminded else text
-        rest = grammar.as_usual.sub("", rest)
         rest = _closed(grammar.standing.sub(" ", rest)) if standing else rest
         wish = stands(rest, grammar, answer)
         return wish, True
@@ -40,11 +38,8 @@ def meant(clause: Clause, grammar: Grammar, before: Wish | None, answer: str | N
         return told, False
     core, obliged = without_subject(text, grammar)
     refused = clause.refused or insisted is not None or (core != text and lacks(core, answer, grammar))
-    refused = refused or (answer is not None and core is not None and our_way(text, core, grammar))
     if core is None or grammar.question.match(core):
         return None, False
-    if _done_so(clause, core, answer, grammar):
-        return read(core, grammar), False
     if answer is None and core == text and not grammar.anywhere.search(core) and not grammar.general.search(core):
         return (read(core, grammar) if firm_pair(core, grammar) else None), False
     if answer is None and obliged and not grammar.anywhere.search(core) and not grammar.forbids.match(core):
@@ -57,20 +52,6 @@ def meant(clause: Clause, grammar: Grammar, before: Wish | None, answer: str | N
         or _bare(core, refused, obliged, before, grammar)
     )
     return wish, False
-
-
-def _usual(clause: Clause, grammar: Grammar) -> bool:
-    """ "all labels from the arb files as usual", "comments in English please, always": beside the work."""
-    return clause.customary or (clause.pleads and bool(grammar.anywhere.search(clause.text)))
-
-
-def _done_so(clause: Clause, core: str, answer: str | None, grammar: Grammar) -> bool:
-    """ "figures are always svg", "errors get wrapped here"; of an answer, also "timestamps stay in UTC"."""
-    if clause.customary or grammar.anywhere.search(core):
-        return tells_norm(core, grammar, sure=True)
-    if answer is None:
-        return False
-    return tells_norm(core, grammar, sure=bool(grammar.here.search(clause.quote)))
 
 
 def _closed(text: str) -> str:

@@ -33,10 +33,3 @@ def without_subject(text: str, grammar: Grammar) -> tuple[str | None, bool]:
     if not forbids and not always and not firm and (verb not in grammar.verbs or verb in grammar.once):
         return None, False
     return rest, bool(forbids or always or firm)
-
-
-def our_way(text: str, core: str, grammar: Grammar) -> bool:
-    """ "we log with slog", said of an answer."""
-    habit = grammar.habit.match(text)
-    ours = habit is not None and fold(habit[0]).strip() not in grammar.selves
-    return ours and not grammar.pointed(core) and grammar.definite.isdisjoint(fold(core).split())

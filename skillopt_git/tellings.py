@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 
-from skillopt_git.bans import without_remark
 from skillopt_git.checks import check
-from skillopt_git.contrasts import MOST_WORDS, contrast
+from skillopt_git.contrasts import MOST_WORDS
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import Wish, contrast_in, name, read
 from skillopt_git.model import Check, fold
 from skillopt_git.ports import Reply
 
-CODE = re.compile(
-    r"(?P<name>`[^`]+`|--?[a-z][\w-]*(?:[ =]\w+)?|\w+(?:\.\w+)*\(\))(?=$|[,.;!]|\s+(?:and|not|und|nicht)\b)"
-)
+COMMAND = re.compile(r"`(?P<name>[^`\s]+ [^`]+)`")  # of several words; one may be a value of this work
 
 
 def told_of(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
@@ -22,10 +19,6 @@ def told_of(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
     unwanted, missed, banned = grammar.unwanted.match(text), grammar.missed.match(text), grammar.banned.match(text)
     cues = grammar.cues
     named = _named(text, grammar) if answer is not None else None
-    naming = grammar.naming.match(text) if answer is not None else None
-    rest = without_remark(text[naming.end() :], grammar) if naming else ""
-    if grammar.bare_pair.match(rest):
-        return contrast(rest, True, grammar, follows=True)
     if named and check(Check(op="not_contains", arg=named), Reply(text=answer or "")):
         return read(f"{cues.use[0]} `{named}`", grammar)
     if unwanted and cues.none:
@@ -46,10 +39,10 @@ def told_of(text: str, grammar: Grammar, answer: str | None) -> Wish | None:
 
 
 def _named(text: str, grammar: Grammar) -> str | None:
-    """ "it's `west build`", "its --device cpu, that box isn't ours": what is to be typed."""
+    """ "it's `west build`, has been for half a year": what is to be typed."""
     found = grammar.naming.match(text)
-    code = CODE.match(text[found.end() :]) if found else None
-    return code["name"].strip("`") if code else None
+    command = COMMAND.match(text[found.end() :]) if found else None
+    return command["name"] if command else None
 
 
 def _thing(rule: str, thing: str, grammar: Grammar, *, named: bool = False) -> Wish | None:

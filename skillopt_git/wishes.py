@@ -16,7 +16,6 @@ from skillopt_git.contrasts import MOST_WORDS, turns_down
 from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import RULE_LIMIT, Wish, read, use_instead
 from skillopt_git.model import fold
-from skillopt_git.norms import tells_norm
 from skillopt_git.sameness import completes, opposed, same
 from skillopt_git.similarity import plain
 from skillopt_git.statements import meant
@@ -89,29 +88,12 @@ def _add(found: list[Voice], voice: Voice, grammar: Grammar) -> None:
         found[-1] = replace(last, wish=_whole(voice.wish, last.wish, grammar), faint=last.faint and voice.faint)
     elif last is not None and completes(voice.wish, last.wish):
         found[-1] = replace(last, wish=_whole(last.wish, voice.wish, grammar), faint=last.faint and voice.faint)
-    elif last is not None and (halves := _halves(last, voice, grammar)) is not None:
-        found[-1] = halves
     else:
         like = next((at for at, other in enumerate(found) if same(voice.wish, other.wish)), None)
         if like is None:
             found.append(voice)
         elif found[like].faint and not voice.faint:
             found[like] = voice
-
-
-def _halves(last: Voice, voice: Voice, grammar: Grammar) -> Voice | None:
-    """ "no logrus pls. we log with slog": one thing in place of another, in two breaths."""
-    asks, bans = (last, voice) if voice.wish.forbids else (voice, last)
-    named = bans.wish.forbids and bans.wish.avoid and not bans_kinds(bans.wish.text, grammar) and not voice.added
-    whole = named and not asks.wish.forbids and asks.wish.means and not asks.wish.avoid
-    told = not asks.meant and (not asks.wish.asks or grammar.being.search(asks.wish.text))
-    if not whole or told or fold(bans.wish.avoid or "") in fold(asks.wish.text):
-        return None
-    firm = (grammar.cues.firm or grammar.cues.instead)[0]
-    wish = read(f"{_lower(asks.wish.text)}, {firm} {bans.wish.avoid}", grammar)
-    if wish is None:
-        return None
-    return replace(asks, wish=wish, faint=last.faint and voice.faint, meant=last.meant or voice.meant)
 
 
 def _thing_and_ban(last: Voice, voice: Voice, grammar: Grammar) -> bool:
@@ -140,10 +122,8 @@ def _voices(
     clause: Clause, grammar: Grammar, answer: str | None, before: Wish | None, people: frozenset[str]
 ) -> list[Voice]:
     """What a clause voices as a whole; where that is nothing firm, what each part of it does."""
-    lasting = [part for part in clause.text.split(", ") if not _momentary(part, grammar)]
-    clause = replace(clause, text=", ".join(lasting)) if lasting else clause
     whole = _voice(clause, grammar, answer, before, people)
-    if (whole is not None and whole.meant) or ", " not in clause.text:
+    if (whole is not None and whole.meant) or ", " not in clause.text or _momentary(clause.text, grammar):
         return [whole] if whole is not None else []
     parts = [part for part in clause.text.split(", ") if len(part.split()) > 1 and not grammar.consent.match(part)]
     parts = [part for part in parts if not grammar.contrasts.match(part)]
@@ -171,11 +151,10 @@ def _voice(
     if wish is not None:
         aside = bool(grammar.aside.match(clause.quote)) and bool(grammar.anywhere.search(wish.text))
         added = clause.adds or bool(grammar.remember.search(clause.text))
-        told = answer is not None and _told(clause, wish, grammar)
-        alone = not (standing or told or _lasting(clause, wish, grammar))
+        alone = not (standing or _lasting(clause, wish, grammar))
         said = replace(wish, asks=True) if alone else wish
         quote = clause.quote[:QUOTE_LIMIT]
-        lasting = told or bool(grammar.anywhere.search(wish.text) or grammar.general.search(wish.text))
+        lasting = bool(grammar.anywhere.search(wish.text) or grammar.general.search(wish.text))
         return Voice(
             wish=said,
             quote=quote,
@@ -207,16 +186,18 @@ def _lasting(clause: Clause, wish: Wish, grammar: Grammar) -> bool:
     if grammar.anywhere.search(wish.text) or grammar.general.search(wish.text) or grammar.pair.match(wish.text):
         return True
     bans = grammar.do_not.match(wish.text) or grammar.stop.match(wish.text)
-    told = (grammar.obliged, grammar.negated, grammar.habit, grammar.unwanted, grammar.banned, grammar.told)
+    told = (
+        grammar.naming,
+        grammar.obliged,
+        grammar.negated,
+        grammar.habit,
+        grammar.unwanted,
+        grammar.banned,
+        grammar.told,
+    )
     corrects = clause.refused and grammar.verb_of(wish.text) in grammar.verbs
     kinds = bans_kinds(wish.text, grammar)
     return bool(bans) or kinds or corrects or any(pattern.match(clause.text) for pattern in told)
-
-
-def _told(clause: Clause, wish: Wish, grammar: Grammar) -> bool:
-    """ "timestamps stay in UTC", "no malloc": said of an answer, it is about more than this one."""
-    bans = bool(grammar.none.match(wish.text) and wish.avoid)
-    return bans or tells_norm(clause.text, grammar) or bool(grammar.naming.match(clause.text))
 
 
 def _says_nothing(wish: Wish) -> bool:
@@ -255,11 +236,7 @@ def _faint(clause: Clause, grammar: Grammar) -> Voice | None:
         return None
     if grammar.pointed(text.split()[0]) and not (wish.asks or wish.names):
         return None
-    firm = not lone and (
-        _for_all(text, clause, replace(wish, asks=wish.asks or clause.pleads), grammar)
-        or _measured(text, clause, wish, grammar)
-        or _pleaded(text, clause, grammar)
-    )
+    firm = not lone and (_for_all(text, clause, wish, grammar) or _measured(text, clause, wish, grammar))
     wish = replace(wish, asks=(wish.asks or clause.pleads) and (not lone or clause.pleads))
     return Voice(wish=wish, quote=clause.quote[:QUOTE_LIMIT], faint=not firm, meant=firm)
 
@@ -307,15 +284,6 @@ def _measured(text: str, clause: Clause, wish: Wish, grammar: Grammar) -> bool:
         return False
     verb = grammar.verb_of(text)
     return len(text.split()) <= MOST_WORDS and (verb in grammar.verbs - grammar.once or clause.pleads or clause.refused)
-
-
-def _pleaded(text: str, clause: Clause, grammar: Grammar) -> bool:
-    """ "keywords in lower case, please": how a kind of thing is to be, without a verb."""
-    words = [word.strip(",.:;!") for word in fold(text).split()]
-    kind = grammar.definite.isdisjoint(words) and not grammar.pointed(text) and not any(map(str.isdigit, text))
-    joined = not grammar.joints.isdisjoint(words[1:])
-    verbless = grammar.verb_of(text) not in grammar.verbs and not grammar.being.search(text)
-    return clause.pleads and kind and joined and verbless and len(words) <= MOST_WORDS
 
 
 def every_task(rule: str, grammars: tuple[Grammar, ...]) -> bool:

@@ -122,7 +122,8 @@ def test_an_announcement_is_one_statement_with_what_it_announces() -> None:
     assert texts("General rule: use tabs") == ["use tabs"]
     assert texts("Hi, from now on: use tabs") == ["use tabs"]
     assert all(found.announced for found in clauses("Ground rules: use tabs, and run ruff. And no emojis", ENGLISH))
-    assert [found.announced for found in clauses("Note: use tabs. Now add lodash", ENGLISH)] == [True, False]
+    assert [found.announced for found in clauses("Rules: use tabs. Now add lodash", ENGLISH)] == [True, False]
+    assert [found.noted for found in clauses("Note: use tabs. And no npm. Add lodash", ENGLISH)] == [True, True, False]
 
 
 def test_a_refusal_reaches_to_the_next_errand() -> None:

@@ -40,9 +40,9 @@ LEAST = {"known": 118, "further": 87, "unseen": 34}  # dialogues
 DEMANDED: dict[tuple[str, About], tuple[float, float]] = {
     ("known", "needs"): (0.9, 0.75),
     ("known", "pairing"): (0.9, 0.75),
-    ("unseen", "needs"): (0.8, 0.75),
+    ("unseen", "needs"): (0.85, 0.75),
     ("unseen", "pairing"): (0.85, 0.7),
-    ("further", "needs"): (0.8, 0.7),
+    ("further", "needs"): (0.85, 0.6),
     ("further", "pairing"): (0.9, 0.7),
 }
 

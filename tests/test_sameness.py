@@ -113,7 +113,7 @@ def test_two_faint_voices_ask_again() -> None:
     assert asks_again(wish("update docs/api.md", asks=True), wish("api.md has none", asks=False))
     assert asks_again(wish("this one", "snapshot"), wish("that one", "snapshot"))
     assert asks_again(wish("not good", "snapshot"), wish("the snapshot files", asks=False))
-    assert not asks_again(wish("not good", "db"), wish("the db files", asks=False))  # too short to tell
+    assert not asks_again(wish("not good", "api"), wish("the api files", asks=False))  # too short to tell
 
 
 def test_a_wish_points_at_what_a_need_names() -> None:
