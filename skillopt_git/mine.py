@@ -101,7 +101,8 @@ class _Book:
         self._needs = {(item.turn, item.rule): item.need for item in sightings}
         self._sightings = {(item.turn, item.need): item for item in sightings}
         self._hints = {
-            Said(item.sighting.turn, item.sighting.session, _wish(register, item), item.meant): item for item in hints
+            Said(item.sighting.turn, item.sighting.session, _wish(register, item), item.meant, item.task is None): item
+            for item in hints
         }
         self._faint: dict[tuple[str, str], Said] = {}
         self._claimed: list[tuple[Hint, str]] = []
@@ -134,7 +135,7 @@ class _Book:
                 self._hear(remark, voice)
 
     def _hear(self, remark: Remark, voice: Voice) -> None:
-        said = Said(remark.turn, remark.session.id, voice.wish, voice.meant)
+        said = Said(remark.turn, remark.session.id, voice.wish, voice.meant, remark.ask is None)
         need = self._need(said, voice)
         if need is None:
             self._faint[said.turn, said.wish.text] = said

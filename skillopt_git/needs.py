@@ -36,12 +36,16 @@ CLEARLY = (same, points_at, alike_by_effect, same_thing, same_choice, covers, sa
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A voice in its place: `turn` and `session` say where, `wish` what. `meant`: it is clearly a wish."""
+    """A voice in its place: `turn` and `session` say where, `wish` what.
+
+    `meant`: it is clearly a wish; `beside`: it is about no answer, but said beside an ask.
+    """
 
     turn: str
     session: str
     wish: Wish
     meant: bool = False
+    beside: bool = False
 
 
 @dataclass(slots=True)
@@ -141,7 +145,10 @@ class Register:
 
     def _founded(self, said: Said) -> str | None:
         for _, other in self._kin(said.wish):
-            alike = same(said.wish, other.wish) or asks_again(said.wish, other.wish)
+            again = not (said.beside or other.beside) and asks_again(
+                said.wish, other.wish
+            )  # what is built has words, too
+            alike = again or same(said.wish, other.wish)
             rule = self._rule_of(other.wish, said.wish) if alike else None
             if rule is not None and other.session != said.session:
                 need = self.firm(rule)

@@ -384,6 +384,25 @@ def thing(number: int) -> str:
     return "".join(chr(ord("a") + int(digit, 16)) for digit in digest(number)[:8])
 
 
+def test_what_is_said_beside_an_ask_waits_over_nights() -> None:
+    """For a need, or for the very same; it founds none with words that the work of another session shares."""
+    first = mined(session("s1", "Load the file. please no pandas", "< Done with polars."))
+    assert (first.tasks, first.needs) == ((), {})
+    (hint,) = first.hints
+    assert (hint.task, hint.sighting.rule) == (None, "No pandas")
+
+    plan = ("Plot it", "< Used pandas.", "No, use polars, not pandas", "< Used polars.")
+    second = later(session("s2", *plan, minute=1), known=first)
+
+    assert second.hints == ()
+    assert {(item.session, item.task is None) for item in second.sightings} == {("s1", True), ("s2", False)}
+    assert list(second.needs.values()) == ["Use polars, not pandas"]
+
+    ask = session("s3", "Add a parser, with tests pls", "< Done.")
+    work = session("s4", "Fix pct", "< Fixed.", "Add a test for pct above one", "< Added.", minute=1)
+    assert mined(ask, work).needs == {}
+
+
 def test_two_thousand_corrections_are_mined() -> None:
     """Hundreds of needs, each seen again and again."""
     many = [
