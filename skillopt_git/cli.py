@@ -39,6 +39,7 @@ VERBS: Verbs = {
     "reject": ("skillopt_git.commands.reject", "Refuse a proposal or one of its edits, and remember it."),
     "rejections": ("skillopt_git.commands.rejections", "Look at what was refused, or allow it again."),
     "revert": ("skillopt_git.commands.revert", "Unlearn one adopted rule."),
+    "ledger": ("skillopt_git.commands.ledger", "Look at the repository's memory, check it, bring it to other clones."),
     "demo": ("skillopt_git.commands.demo", "Watch a simulated night in a throwaway repository."),
 }
 

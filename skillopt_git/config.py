@@ -24,6 +24,7 @@ from skillopt_git.model import Metric
 from skillopt_git.schema import problems, read
 
 FILE_NAME = ".skillopt.toml"
+LEDGER_DEFAULT = "refs/skillopt/ledger"
 LEDGER_BRANCH = "refs/heads/skillopt/ledger"
 # Nowhere else: a repository's settings must not make the tool write to a branch, a tag or the stash.
 LEDGER_REF = re.compile(rf"refs/skillopt/(?!rejected(?:/|$))[a-z0-9][a-z0-9-]*|{LEDGER_BRANCH}")
@@ -135,8 +136,24 @@ class Propose:
     time_zone: str = _setting("UTC", "The time zone whose date names the branch.")
     author_name: str = _setting("skillopt-git", "Author and committer name of the tool's commits.")
     author_email: str = _setting("skillopt-git@users.noreply.invalid", "Author and committer address.")
-    ledger_ref: str = _setting("refs/skillopt/ledger", "The ref that holds the ledger.")
+    ledger_ref: str = _setting(
+        LEDGER_DEFAULT,
+        f"The ref that holds the ledger; `{LEDGER_BRANCH}` where a server refuses refs that are no branches.",
+    )
+    push: bool = _setting(False, "Push what is proposed, and the ledger, at the end of a run.", PERSONAL)
     auto_adopt: bool = _setting(False, "Merge a strong, measured proposal at the end of the run.", PERSONAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Git:
+    """How commits are made."""
+
+    sign: Literal["never", "local"] = _setting(
+        "never",
+        "`local`: sign what is committed with your own key, as `git commit -S` would, by `gpg.format` and "
+        "`user.signingKey`. `never`: whatever git is told to do by itself, nothing is signed.",
+        PERSONAL,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +164,7 @@ class Config:
     replay: Replay = Replay()
     gate: Gate = Gate()
     propose: Propose = Propose()
+    git: Git = Git()
 
 
 @dataclass(frozen=True, slots=True)

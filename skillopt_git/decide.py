@@ -1,26 +1,25 @@
-"""What a person decides on this machine: adopt, reject, allow again, unlearn."""
+"""What a person decides about a proposal on this machine: adopt, reject, allow again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from skillopt_git import edits, present
+from skillopt_git.anchors import keep, put_away
 from skillopt_git.errors import GitError, UsageError
 from skillopt_git.gitrepo import Entry, GitRepo, Identity
 from skillopt_git.history import is_ancestor, merge_tree, show
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Edit, Event
-from skillopt_git.outcomes import nearest, present_in, settled, sync, unlearned
+from skillopt_git.outcomes import present_in, settled, sync
 from skillopt_git.present import base_of
 from skillopt_git.publish import HEADS, publish, remote_branches, state
 from skillopt_git.recall import History, Negative, Proposal, Proposed
 from skillopt_git.record import Stamp, event
+from skillopt_git.remote import remote_name
 from skillopt_git.targets import Base, document_entry
 from skillopt_git.worktrees import checked_out, fast_forward
-
-REJECTED = "refs/skillopt/rejected/"
-UNLEARNS = "SkillOpt-Unlearns"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +37,9 @@ class Desk:
 
     @property
     def person(self) -> Identity:
-        return self.repo.identity() or self.author
+        """Who git says the user is, else the tool; signing is for the settings to say."""
+        own = self.repo.identity()
+        return replace(own, signs=self.author.signs) if own else self.author
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,7 @@ def base_tip(repo: GitRepo, branch: str) -> str:
     return tip
 
 
-def _document(repo: GitRepo, commit: str, path: str) -> tuple[Entry | None, str]:
+def taught(repo: GitRepo, commit: str, path: str) -> tuple[Entry | None, str]:
     """The file behind `path` and its text; what cannot be taught is an error."""
     entry = document_entry(repo, commit, path)
     return entry, "" if entry is None else edits.decode(repo.blob(entry.sha))
@@ -131,13 +132,23 @@ def adopt(desk: Desk, proposal: Proposal) -> Done:
     merged = is_ancestor(repo, tip, ours)
     at = ours if merged else merge(desk, proposal.base_branch, tip, _merge_message(proposal), proposal)
     desk.append(sync(repo, desk.history, Base(proposal.base_branch, at), desk.stamp), f"Adopt {proposal.branch}")
-    undo = f"`git revert -m 1 {at[:12]}` unlearns all of it, `skillopt-git revert EDIT` one rule."
-    return Done(
-        edits=tuple(item.edit for item in proposal.pending),
-        branch=proposal.base_branch,
-        commit=at,
-        said=(f"{proposal.branch} had been merged already; that is noted now." if merged else undo,),
-    )
+    edits_ = tuple(item.edit for item in proposal.pending)
+    if merged:
+        said: tuple[str, ...] = (f"{proposal.branch} had been merged already; that is noted now.",)
+    else:
+        undo = f"`git revert -m 1 {at[:12]}` unlearns all of it, `skillopt-git revert EDIT` one rule."
+        said = (undo, *_sharing(repo, proposal))
+    return Done(edits=edits_, branch=proposal.base_branch, commit=at, said=said)
+
+
+def _sharing(repo: GitRepo, proposal: Proposal) -> Iterator[str]:
+    """How the others get it, where there are others."""
+    remote = remote_name(repo)
+    if remote is not None:
+        yield (
+            f"`git push {remote} {proposal.base_branch}` shares it. Where that branch is protected, push "
+            f"{proposal.branch} instead and open a pull request from it."
+        )
 
 
 def _merge_message(proposal: Proposal) -> str:
@@ -152,7 +163,13 @@ def merge(desk: Desk, base_branch: str, tip: str, message: str, proposal: Propos
     ours = base_tip(repo, base_branch)
     tree, conflicts = merge_tree(repo, ours, tip)
     if conflicts:
-        tree = _reapplied(desk, ours, tip, conflicts, proposal)
+        by_hand = (
+            f"finish it by hand: `git switch {base_branch}`, `git merge --no-ff {tip[:12]}`, mend "
+            f"{', '.join(conflicts)}, `git commit`; it will be noticed"
+        )
+        tree = _reapplied(
+            desk, ours, tip, proposal, GitError(f"the merge has conflicts in {', '.join(conflicts)}", by_hand)
+        )
     merged = repo.commit_tree(tree, [ours, tip], message, desk.person, desk.stamp.now)
     worktree = checked_out(repo, ref)
     if worktree is not None:
@@ -162,35 +179,37 @@ def merge(desk: Desk, base_branch: str, tip: str, message: str, proposal: Propos
     return merged
 
 
-def _reapplied(desk: Desk, ours: str, tip: str, conflicts: Sequence[str], proposal: Proposal | None) -> str:
+def _reapplied(desk: Desk, ours: str, tip: str, proposal: Proposal | None, otherwise: GitError) -> str:
     """The merged tree when the only conflict is inside learned blocks: the edits are applied anew, by content.
 
-    They go onto our side merged with what the proposal stands on, so that nothing of either is lost.
+    They go onto our side merged with what the proposal stands on, so that nothing of either is lost. Raises `otherwise`
+    where that cannot be.
     """
+    plain = replace(desk.author, signs=False)  # the steps between are kept by nothing
     repo = desk.repo
-    base = base_of(proposal) if proposal is not None and proposal.tip == tip else tip
+    base = base_of(proposal) if proposal is not None and tip in proposal.tips else tip
     whole, still = merge_tree(repo, ours, base)
     if proposal is None or still:
-        raise GitError(
-            f"the merge has conflicts in {', '.join(still or conflicts)}",
-            "merge by hand with `git merge`; it will be noticed",
-        )
-    start = repo.commit_tree(whole, [ours], "merge", desk.author, desk.stamp.now)
+        raise otherwise
+    start = repo.commit_tree(whole, [ours], "merge", plain, desk.stamp.now)
     changes: dict[str, tuple[str, str] | None] = {}
     for path in sorted({item.edit.target for item in proposal.pending}):
-        changes |= _taught_again(repo, start, path, [item for item in proposal.pending if item.edit.target == path])
-    done = repo.commit(parent=start, changes=changes, message="merge", author=desk.author, when=desk.stamp.now)
+        items = [item for item in proposal.pending if item.edit.target == path]
+        changes |= _taught_again(repo, start, path, items, otherwise)
+    done = repo.commit(parent=start, changes=changes, message="merge", author=plain, when=desk.stamp.now)
     return show(repo, done).tree
 
 
-def _taught_again(repo: GitRepo, commit: str, path: str, items: Sequence[Proposed]) -> dict[str, tuple[str, str]]:
-    entry, text = _document(repo, commit, path)
+def _taught_again(
+    repo: GitRepo, commit: str, path: str, items: Sequence[Proposed], otherwise: GitError
+) -> dict[str, tuple[str, str]]:
+    entry, text = taught(repo, commit, path)
     first = items[0].event.data
     start = text if entry else edits.scaffold(first["kind"], path)
     applied = edits.apply(start, [item.edit for item in items if not present_in(start, item.edit)])
     if applied.unmatched:
         edit, why = applied.unmatched[0]
-        raise GitError(f"{edit.id} does not fit {path} any more: {why}", "reject it, or merge by hand with `git merge`")
+        raise GitError(f"{edit.id} does not fit {path} any more: {why}", f"reject it, or {otherwise.hint}")
     mode, where = (entry.mode, entry.path) if entry else (str(first["mode"]), path)
     return {where: (mode, repo.write_blob(edits.encode(applied.text)))}
 
@@ -206,11 +225,13 @@ def reject(desk: Desk, proposal: Proposal, *, edit: str | None, reason: str | No
     desk.append(tuple(said.values()), f"Reject {proposal.branch}")
     left = tuple(replace(item, outcome=said.get(item.edit.id, item.outcome)) for item in proposal.edits)
     rest = replace(proposal, edits=left)
-    note = _rebuilt(desk, rest) if rest.pending else _refused(desk, proposal.branch)
+    note = _rebuilt(desk, rest, [item.edit for item in items]) if rest.pending else _refused(desk, proposal.branch)
     return Done(edits=tuple(item.edit for item in items), branch=proposal.branch, said=(note,))
 
 
-def _rebuilt(desk: Desk, rest: Proposal) -> str:
+def _rebuilt(desk: Desk, rest: Proposal, refused: Sequence[Edit]) -> str:
+    for edit in refused:
+        keep(desk.repo, rest.branch, edit.id)
     found = state(desk.repo, rest)
     if found != "free":
         why = {"touched": "somebody committed to it", "checked out": "it is checked out", "gone": "it is not here"}[
@@ -223,27 +244,21 @@ def _rebuilt(desk: Desk, rest: Proposal) -> str:
 
 def _refused(desk: Desk, branch: str) -> str:
     tip = desk.repo.ref(f"{HEADS}{branch}")
-    return put_away(desk, branch, tip) if tip else f"{branch} is not in this clone; the rejection is remembered."
+    return put_away(desk.repo, branch, tip) if tip else f"{branch} is not in this clone; the rejection is remembered."
 
 
-def put_away(desk: Desk, branch: str, tip: str) -> str:
-    """Keep the tip under an anchor, and delete the branch unless it is checked out."""
-    repo = desk.repo
-    ref, anchor = f"{HEADS}{branch}", f"{REJECTED}{branch}"
-    repo.update_ref(anchor, tip, repo.ref(anchor), f"skillopt-git: rejected {branch}")
-    if checked_out(repo, ref) is not None:
-        return f"{branch} is checked out and therefore kept; delete it when you have left it."
-    repo.update_ref(ref, None, tip, f"skillopt-git: rejected {branch}")
-    return f"{branch} was deleted; its tip stays at {anchor}."
+def refused_whole(proposal: Proposal) -> bool:
+    """Whether a person refused every edit of it, and not by leaving it out of a merge."""
+    outcomes = [item.outcome for item in proposal.edits]
+    return all(event and event.type == "rejected" and not event.data.get("commit") for event in outcomes)
 
 
 def tidy(desk: Desk) -> None:
     """Put away the branches of rejected proposals: a rejection that was broken off is finished here."""
     for proposal in desk.history.proposals:
-        outcomes = [item.outcome for item in proposal.edits]
-        by_verb = all(event and event.type == "rejected" and not event.data.get("commit") for event in outcomes)
-        if by_verb and proposal.tip is not None and desk.repo.ref(f"{HEADS}{proposal.branch}") == proposal.tip:
-            put_away(desk, proposal.branch, proposal.tip)
+        tip = desk.repo.ref(f"{HEADS}{proposal.branch}")
+        if refused_whole(proposal) and tip in proposal.tips:
+            put_away(desk.repo, proposal.branch, str(tip))
 
 
 def allow_again(desk: Desk, name: str) -> tuple[Negative, ...]:
@@ -269,56 +284,3 @@ def allow_again(desk: Desk, name: str) -> tuple[Negative, ...]:
     )
     desk.append([said], f"Allow {name} again")
     return found
-
-
-# --- unlearn -----------------------------------------------------------------------------------------------------
-
-
-def unlearn(desk: Desk, item: Proposed, *, base_branch: str, now: bool) -> Done:
-    """A branch that takes one rule back by content; with `now` it is merged too."""
-    repo = desk.repo
-    base = base_tip(repo, base_branch)
-    commit = _without(desk, item, base_branch, base)
-    branch = f"sleep/revert-{item.edit.id}"
-    _place(repo, item, branch, base, commit)
-    if not now:
-        said = f"Merge {branch} to unlearn it, or let `skillopt-git revert {item.edit.id} --now` do that."
-        return Done(edits=(item.edit,), branch=branch, commit=commit, said=(said,))
-    merged = merge(desk, base_branch, commit, f"Merge branch '{branch}'\n\nUnlearns {item.edit.id}\n")
-    desk.append([unlearned(item, merged, desk.stamp)], f"Unlearn {item.edit.id}")
-    said = f"It is not proposed again until `skillopt-git rejections undo {item.edit.id}`."
-    return Done(edits=(item.edit,), branch=base_branch, commit=merged, said=(said,))
-
-
-def _without(desk: Desk, item: Proposed, base_branch: str, base: str) -> str:
-    """A commit on the base that takes the rule back."""
-    repo = desk.repo
-    entry, text = _document(repo, base, item.edit.target)
-    applied = edits.apply(text, [_inverse(item.edit, text)])
-    if applied.unmatched or entry is None:
-        why = applied.unmatched[0][1] if entry else "the file is gone"
-        raise UsageError(f"{item.edit.id} cannot be taken back from {item.edit.target} on {base_branch}: {why}")
-    message = f"Unlearn a rule in {entry.path}\n\n{UNLEARNS}: {item.edit.id}\nSkillOpt-Target: {entry.path}\n"
-    change = {entry.path: (entry.mode, repo.write_blob(edits.encode(applied.text)))}
-    return repo.commit(parent=base, changes=change, message=message, author=desk.author, when=desk.stamp.now)
-
-
-def _place(repo: GitRepo, item: Proposed, branch: str, base: str, commit: str) -> None:
-    """The branch at the commit. One that is there already is ours to move only as we made it."""
-    ref = f"{HEADS}{branch}"
-    there = repo.ref(ref)
-    ours = there is None or is_ancestor(repo, there, base) or show(repo, there).trailer(UNLEARNS) == item.edit.id
-    if not ours or checked_out(repo, ref) is not None:
-        why = "is checked out" if ours else "holds other commits"
-        raise UsageError(f"{branch} is there already and {why}", "merge it, or delete it and try again")
-    repo.update_ref(ref, commit, there, f"skillopt-git: unlearn {item.edit.id}")
-
-
-def _inverse(edit: Edit, text: str) -> Edit:
-    """The edit that takes `edit` back; a rule that was reworded since is found by likeness."""
-    if edit.op == "delete":
-        return Edit(op="add", target=edit.target, text=edit.anchor)
-    there = edit.text if present_in(text, edit) else nearest(text, edit.sentence) or edit.text
-    if edit.op == "replace":
-        return Edit(op="replace", target=edit.target, anchor=there, text=edit.anchor)
-    return Edit(op="delete", target=edit.target, anchor=there)

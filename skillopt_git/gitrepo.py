@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -55,8 +55,11 @@ _PRIVATE = _settings("core.ignoreCase=false", "core.splitIndex=false")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
+    """Who commits; `signs`: whether with the user's own key, which is no part of who it is."""
+
     name: str
     email: str
+    signs: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +109,12 @@ def execute(
     settings: Sequence[str] = (),
     data: bytes = b"",
     env: Mapping[str, str] = _NOTHING,
+    timeout: float | None = None,
 ) -> Done:
-    """Runs git in `folder`, without hooks, prompts, signatures or housekeeping. Never raises for git's own failures."""
+    """Runs git in `folder`, without hooks, prompts, signatures or housekeeping. Never raises for git's own failures.
+
+    After `timeout` seconds it is ended, which is a failure of its own.
+    """
     unset = [word for name in _INHERITED if name in os.environ and name not in env for word in ("-u", name)]
     words = [*(["env", *unset] if unset else ()), "git", *_ALWAYS, *settings, command, *args]
     with TemporaryFile() as stdin:
@@ -122,6 +129,7 @@ def execute(
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
                 env={**_ENVIRONMENT, **env},
+                kill_after_timeout=timeout,
             )
         except GitCommandNotFound as error:
             raise UsageError("git is not installed, or not on the PATH", "install git 2.38 or newer") from error
@@ -315,7 +323,22 @@ class GitRepo:
         env |= {"GIT_COMMITTER_NAME": author.name, "GIT_COMMITTER_EMAIL": author.email}
         env |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"@{int(when.timestamp())} +0000")
         words = [word for parent in parents for word in ("-p", parent)]
-        return self.run("commit-tree", *words, "-F", "-", tree, data=message.encode(), env=env).text
+        signed = [f"-S{self._key()}"] if author.signs else []
+        done = self.attempt("commit-tree", *signed, *words, "-F", "-", tree, data=message.encode(), env=env)
+        if done.code and signed:
+            raise GitError(
+                f"git cannot sign a commit: {done.words[0]}",
+                'set user.signingKey and gpg.format so that `git commit -S` works, or git.sign to "never"',
+            )
+        if done.code:
+            raise done.error
+        return done.text
+
+    def _key(self) -> str:
+        """The user's key: git would take the committer's, and that is the tool."""
+        named = self.setting("user.signingKey")
+        person = None if named or self.setting("gpg.format") == "ssh" else self.identity()
+        return named or (person.email if person else "")
 
     @contextmanager
     def _index(self, commit: str | None) -> Iterator[dict[str, str]]:

@@ -32,16 +32,32 @@ class Commit:
 
 
 def log(
-    repo: GitRepo, include: str, exclude: str | None = None, *, first_parent: bool = False, paths: Sequence[str] = ()
+    repo: GitRepo,
+    include: str,
+    exclude: str | None = None,
+    *,
+    first_parent: bool = False,
+    paths: Sequence[str] = (),
+    most: int | None = None,
 ) -> tuple[Commit, ...]:
-    """The commits of `include` that `exclude` does not have, oldest first; with `paths`, those that touch them."""
+    """The commits of `include` that `exclude` does not have, oldest first; with `paths`, those that touch them.
+
+    Of more than `most` the newest.
+    """
     options = ["--topo-order", "--reverse", *(["--first-parent"] if first_parent else [])]
+    options += [f"--max-count={most}"] if most else []
     revs = [_commit_id(repo, include), *([f"^{_commit_id(repo, exclude)}"] if exclude else [])]
     return _commits(repo, *options, *revs, "--", *paths)
 
 
 def show(repo: GitRepo, rev: str) -> Commit:
     return _commits(repo, "--max-count=1", _commit_id(repo, rev), "--")[0]
+
+
+def patch(repo: GitRepo, rev: str) -> str:
+    """What the commit changes, against its first parent."""
+    plain = ("--patch", "--no-color", "--no-ext-diff", "--no-textconv", "--no-commit-id", "--root", "-r")
+    return repo.run("diff-tree", *plain, _commit_id(repo, rev), "--").out.decode("utf-8", "replace")
 
 
 def authors(repo: GitRepo, rev: str, *, most: int) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ order in which they meet does not matter.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ T = TypeVar("T")
 
 _FILE = "100644"
 _EVENTS, _EVIDENCE = "events/", "evidence/"
+_OURS = re.compile(r"events/\d{4,}/\d\d\.jsonl|evidence/[0-9a-f]{64}\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,8 @@ def unique(events: Iterable[Event]) -> tuple[Event, ...]:
 
 def union(ours: bytes, theirs: bytes) -> bytes:
     """All lines of both files, each once: ours as they are, then what only they have."""
-    known = set(_lines(ours))
-    new = dict.fromkeys(line for line in _lines(theirs) if line not in known)
+    known = set(file_lines(ours))
+    new = dict.fromkeys(line for line in file_lines(theirs) if line not in known)
     return _ended(ours) + b"".join(line + b"\n" for line in new)
 
 
@@ -120,6 +122,12 @@ class Ledger:
         _refuse_newer(_record(data) or {}, name)
         return schema.read(Evidence, data, where=f"evidence {name}")
 
+    def evidence_names(self) -> frozenset[str]:
+        """The SHA-256 by which each evidence is kept."""
+        head = self._repo.ref(self._ref)
+        listed = self._repo.paths(head, _EVIDENCE) if head else ()
+        return frozenset(entry.path.removeprefix(_EVIDENCE).removesuffix(".json") for entry in listed)
+
     def append(
         self, events: Sequence[Event], evidence: Sequence[Evidence] = (), *, when: datetime, message: str
     ) -> tuple[Event, ...]:
@@ -130,7 +138,8 @@ class Ledger:
         self._scanner.refuse({"the ledger's message": message, **dict(_texts(events, evidence))})
         files = {_evidence_path(evidence_name(item)): evidence_bytes(item) for item in evidence}
 
-        def attempt(head: str | None) -> tuple[Event, ...]:
+        def attempt() -> tuple[Event, ...]:
+            head = self._repo.ref(self._ref)
             known = {event.id for event in self._at(head).events} if head else set()
             new = tuple(event for event in unique(events) if event.id not in known)
             changes = self._appended(head, new) | self._absent(head, files)
@@ -138,13 +147,18 @@ class Ledger:
                 self._move(head, changes, message, when)
             return new
 
-        return self._retried(attempt)
+        return self.retried(attempt)
 
     def merge(self, other: str, *, when: datetime, message: str) -> str:
-        """Joins the ledger commit `other` into this ledger, and returns where it then is."""
-        self._at(other)  # refuses what this version cannot read before it becomes ours
+        """Joins the ledger commit `other` into this ledger, and returns where it then is.
 
-        def attempt(head: str | None) -> str:
+        Raises `ConfigError` for what a newer tool wrote and `GitError` for what is no ledger, before it becomes ours.
+        """
+        self._refuse_foreign(other)
+        self._at(other)
+
+        def attempt() -> str:
+            head = self._repo.ref(self._ref)
             if head and is_ancestor(self._repo, other, head):
                 return head
             if head is None or is_ancestor(self._repo, head, other):
@@ -152,9 +166,14 @@ class Ledger:
                 return other
             return self._move(head, self._united(head, other), message, when, (other,))
 
-        return self._retried(attempt)
+        return self.retried(attempt)
 
     # --- reading -------------------------------------------------------------------------------------------------
+
+    def _refuse_foreign(self, commit: str) -> None:
+        for entry in self._repo.paths(commit):
+            if entry.mode != _FILE or not _OURS.fullmatch(entry.path):
+                raise GitError(f"{commit[:12]} is no ledger: it holds {entry.path}", "nothing was taken over from it")
 
     def _at(self, commit: str) -> Contents:
         if commit not in self._contents:
@@ -165,7 +184,7 @@ class Ledger:
         events: list[Event] = []
         damaged = 0
         for entry in self._repo.paths(commit, _EVENTS):
-            for number, line in enumerate(_lines(self._repo.blob(entry.sha)), start=1):
+            for number, line in enumerate(file_lines(self._repo.blob(entry.sha)), start=1):
                 record = _record(line)
                 if record is None:
                     damaged += 1
@@ -224,14 +243,14 @@ class Ledger:
         self._repo.update_ref(self._ref, commit, head, message)
         return commit
 
-    def _retried(self, attempt: Callable[[str | None], T]) -> T:
-        """Each try starts from where the ref is then: who lost the race appends to what won it."""
+    def retried(self, attempt: Callable[[], T]) -> T:
+        """Again and again while somebody else is quicker: who lost a race goes on from what won it."""
         for tries in range(MOST_TRIES - 1):
             try:
-                return attempt(self._repo.ref(self._ref))
+                return attempt()
             except RefMoved:
                 self._pause(0.01 * 2**tries)
-        return attempt(self._repo.ref(self._ref))
+        return attempt()
 
 
 def _record(line: bytes) -> dict[str, Json] | None:
@@ -249,7 +268,7 @@ def _refuse_newer(record: Mapping[str, Json], where: str) -> None:
         raise ConfigError(f"{where} was written by a newer tool (v {version})", "update skillopt-git")
 
 
-def _lines(data: bytes) -> list[bytes]:
+def file_lines(data: bytes) -> list[bytes]:
     """Ended by a line feed and nothing else: a damaged line may hold a carriage return, and stays one line."""
     return data.removesuffix(b"\n").split(b"\n") if data else []
 

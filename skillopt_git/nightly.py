@@ -16,7 +16,8 @@ from skillopt_git.bank import Bank
 from skillopt_git.config import Config, zone
 from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
 from skillopt_git.decide import adopt, tidy
-from skillopt_git.errors import MeasurementInvalid, SkilloptError
+from skillopt_git.errors import GitError, MeasurementInvalid, RefMoved, SkilloptError
+from skillopt_git.exchange import Outgoing, bring, fetch, push, unite
 from skillopt_git.history import log
 from skillopt_git.learned import Known, Learned, Teachable
 from skillopt_git.ledger import evidence_name
@@ -24,9 +25,11 @@ from skillopt_git.model import Event
 from skillopt_git.outcomes import settled
 from skillopt_git.placing import contradicted, frozen, hindrance, outdated, place, settle
 from skillopt_git.ports import Listener
-from skillopt_git.publish import behind, build, publish, state
+from skillopt_git.publish import behind, build, finished, publish, state
 from skillopt_git.recall import History, Proposal, recall
 from skillopt_git.record import Placement, events_of, evidence_of
+from skillopt_git.remote import the_remote
+from skillopt_git.reunion import rebuild
 from skillopt_git.tasksfile import given_tasks, shared_tasks
 from skillopt_git.views import RunView
 from skillopt_git.workshop import Workshop, open_workshop
@@ -35,11 +38,13 @@ from skillopt_git.worktrees import differs, worktree_folders
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a run is told beyond the settings. `anew`: an explicit look-back beats the checkpoint."""
+    """What a run is told beyond the settings. `anew`: an explicit look-back beats the checkpoint; `push_simulated`: a
+    simulated proposal may be pushed too."""
 
     dry_run: bool = False
     tasks_file: Path | None = None
     anew: bool = False
+    push_simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +55,14 @@ class Ran:
     view: RunView
     report: str
     record: dict[str, Any]
+    unpushed: bool = False
 
     @property
     def exit_code(self) -> int:
-        """A night that could not measure is recorded and told, and is no success."""
-        return MeasurementInvalid.exit_code if self.view.verdict == "invalid" else 0
+        """A night that could not measure, or push as it was told to, is recorded and told, and is no success."""
+        if self.view.verdict == "invalid":
+            return MeasurementInvalid.exit_code
+        return RefMoved.exit_code if self.unpushed else 0
 
 
 def run(
@@ -111,6 +119,7 @@ class _Run:
         taught = wiring.teachable(self.config, shop.repo, shop.base)
         notes = [*taught.notes, *wiring.unread(self.config), *self._local(taught.teachable)]
         if not self.options.dry_run:
+            notes += self._met()
             shop.sync()
             tidy(shop.desk())
             notes += self._finish_started()
@@ -134,9 +143,40 @@ class _Run:
         self._record(learned, events)
         proposal = self._publish(placement)
         adopted = self._auto_adopt(placement, proposal, notes)
+        left = self._pushed()
+        notes += left
         ran = self._told(learned, None if shop.stamp.simulated else night, proposal, events, notes, adopted)
         self._keep(ran)
-        return ran
+        return replace(ran, unpushed=bool(left))
+
+    # --- other clones ---
+
+    def _met(self) -> list[str]:
+        """What other clones recorded comes first. A remote that cannot be reached costs the night nothing."""
+        shop = self.shop
+        unite(shop.repo, shop.ledger, shop.stamp)
+        if not self.config.propose.push:
+            return []
+        remote = the_remote(shop.repo)
+        try:
+            fetch(shop.ledger, remote, shop.stamp)
+            bring(shop.repo, shop.ledger, remote)
+        except GitError as error:
+            return [f"{remote.name} was not asked what other clones know: {error.message}"]
+        return []
+
+    def _pushed(self) -> list[str]:
+        """What was not pushed goes with a later night: a remote that refuses costs this one nothing."""
+        shop = self.shop
+        if not self.config.propose.push:
+            return []
+        outgoing = Outgoing(author=shop.author, stamp=shop.stamp, simulated=self.options.push_simulated)
+        remote = the_remote(shop.repo)
+        try:
+            return list(push(shop.repo, shop.ledger, remote, shop.stamp, outgoing=outgoing).notes)
+        except GitError as error:
+            told = f"{error.message}; {error.hint}" if error.hint else error.message
+            return [f"nothing was pushed: {told}; `skillopt-git ledger push` and the next run try again"]
 
     # --- learn ---
 
@@ -179,17 +219,18 @@ class _Run:
     # --- record ---
 
     def _foresee(self, learned: Learned, placement: Placement | None, events: Sequence[Event]) -> None:
-        """Builds what is to be published before anything is recorded: a secret or a misfit stops the run here."""
+        """Builds what is to be published before anything is recorded: a secret or a missing key stops the run here."""
         if placement is not None:
             new = {evidence_name(item): item for item in evidence_of(learned)}
             history = self._recalled(events)
-            build(
+            built = build(
                 self.shop.repo,
                 lambda name: new.get(name) or self.shop.ledger.evidence(name),
                 _named(history, placement.branch),
                 self.shop.author,
                 scanner=self.shop.ledger.scanner,
             )
+            finished(self.shop.repo, built, self.shop.author, None)
 
     def _record(self, learned: Learned, events: Sequence[Event]) -> None:
         shop = self.shop
@@ -215,7 +256,7 @@ class _Run:
             if proposal.unfinished:
                 notes.append(self._finished(history, proposal))
             elif proposal.open and behind(proposal) and state(shop.repo, proposal) == "free":
-                publish(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
+                rebuild(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
                 notes.append(f"{proposal.branch} was rebuilt with just the edits that are still open")
         return notes
 

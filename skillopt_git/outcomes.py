@@ -123,7 +123,7 @@ class _Told:
 
     def settled(self, proposal: Proposal) -> Iterator[Event]:
         look = self.look
-        merged = proposal.tip is not None and look.below(proposal.tip)
+        merged = any(look.below(tip) for tip in proposal.tips)
         gone = _gone(look.repo, proposal)
         for item in proposal.pending:
             trace = look.trace(item, str(item.event.data["base"]))
@@ -199,7 +199,7 @@ def _gone(repo: GitRepo, proposal: Proposal) -> bool:
     """Whether the branch was deleted. In a clone that never had its commits nothing is known of that."""
     if repo.ref(f"{HEADS}{proposal.branch}") or proposal.branch in remote_branches(repo):
         return False
-    return not repo.remotes() or repo.resolve(proposal.tip or "") is not None
+    return not repo.remotes() or any(repo.resolve(tip) is not None for tip in proposal.tips)
 
 
 def unlearned(item: Proposed, commit: str, stamp: Stamp) -> Event:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 
 from skillopt_git.cycle import Inputs
@@ -11,7 +12,7 @@ from skillopt_git.learned import Learned
 from skillopt_git.model import Candidate, Event
 from skillopt_git.outcomes import settled
 from skillopt_git.present import base_of
-from skillopt_git.publish import HEADS, branch_name, build, state
+from skillopt_git.publish import HEADS, branch_name, build, finished, state
 from skillopt_git.recall import History, Proposal
 from skillopt_git.record import Placement, Stamp, event
 from skillopt_git.targets import Base, document_entry
@@ -48,7 +49,7 @@ def hindrance(shop: Workshop, history: History, proposal: Proposal) -> str | Non
         built = build(shop.repo, shop.ledger.evidence, proposal, shop.author, scanner=shop.ledger.scanner)
     except (ConfigError, GitError, SafetyError) as error:
         return error.message
-    if there not in (None, built.tip):
+    if there is not None and finished(shop.repo, built, replace(shop.author, signs=False), there).tip != there:
         return f"another branch has the name {proposal.branch}"
     if _changed(shop, proposal):
         return "the text it was measured on changed"

@@ -5,7 +5,7 @@ A commit is a function of its edit, the base blob and the proposal's events; the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import count
 from typing import Literal, TypeAlias
@@ -14,6 +14,7 @@ from skillopt_git import edits, present, render
 from skillopt_git.consolidate import lint
 from skillopt_git.errors import ConfigError, GitError, SafetyError
 from skillopt_git.gitrepo import GitRepo, Identity
+from skillopt_git.history import Commit, log, show
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event
 from skillopt_git.recall import History, Proposal, Proposed
@@ -24,6 +25,7 @@ from skillopt_git.worktrees import checked_out
 
 HEADS = "refs/heads/"
 FOLDER = "sleep"
+EDIT_TRAILER = "SkillOpt-Edit-Id"
 
 State: TypeAlias = Literal["free", "touched", "checked out", "gone"]
 
@@ -56,13 +58,16 @@ def remote_branches(repo: GitRepo) -> frozenset[str]:
 
 def on_branch(proposal: Proposal, item: Proposed) -> bool:
     """Whether the branch as it was last published holds the edit: a run may break off between the two."""
-    return proposal.published is not None and item.event.id in proposal.published.data.get("edits", ())
+    return any(item.event.id in event.data.get("edits", ()) for event in proposal.publications)
 
 
 def behind(proposal: Proposal) -> bool:
-    """Whether the branch holds other edits than those pending: a run or a verb broke off before rebuilding it."""
+    """Whether the branch holds other edits than those pending: a run or a verb broke off before rebuilding it.
+
+    So it is too when two clones published it without having met.
+    """
     pending = {item.event.id for item in proposal.pending}
-    return proposal.published is not None and set(proposal.published.data.get("edits", ())) != pending
+    return any(set(event.data.get("edits", ())) != pending for event in proposal.publications)
 
 
 def state(repo: GitRepo, proposal: Proposal) -> State:
@@ -71,7 +76,7 @@ def state(repo: GitRepo, proposal: Proposal) -> State:
     now = repo.ref(ref)
     if now is None:
         return "free" if proposal.published is None else "gone"
-    if proposal.tip is not None and now != proposal.tip:
+    if proposal.tips and now not in proposal.tips:
         return "touched"
     return "checked out" if checked_out(repo, ref) else "free"
 
@@ -84,19 +89,20 @@ def publish(
     Raises `RefMoved` when somebody moved the branch meanwhile, `SafetyError` when a secret or a denied word would be
     published.
     """
-    built = build(repo, ledger.evidence, proposal, author, scanner=ledger.scanner)
     ref = f"{HEADS}{proposal.branch}"
     now = repo.ref(ref)
+    built = finished(repo, build(repo, ledger.evidence, proposal, author, scanner=ledger.scanner), author, now)
     if now != built.tip:
-        repo.update_ref(ref, built.tip, proposal.tip, f"skillopt-git: {len(built.commits)} edits")
-    if proposal.tip == built.tip:
+        old = now if now in proposal.tips else proposal.tip
+        repo.update_ref(ref, built.tip, old, f"skillopt-git: {len(built.commits)} edits")
+    if proposal.tips == {built.tip}:
         return built, ()
     said = _published(proposal, built, stamp)
     return built, ledger.append([said], when=stamp.now, message=f"Publish {proposal.branch}")
 
 
 def _published(proposal: Proposal, built: Built, stamp: Stamp) -> Event:
-    ends = [proposal.published.id] if proposal.published else []
+    ends = [event.id for event in proposal.publications]
     holds = [item.event.id for item in proposal.pending]
     base = present.base_of(proposal)
     data = {"branch": proposal.branch, "base": base, "tip": built.tip, "edits": holds, "ends": ends}
@@ -106,7 +112,8 @@ def _published(proposal: Proposal, built: Built, stamp: Stamp) -> Event:
 def build(
     repo: GitRepo, evidence_of: present.EvidenceOf, proposal: Proposal, author: Identity, *, scanner: Scanner
 ) -> Built:
-    """The commits of a proposal's pending edits on their base; no ref is moved."""
+    """The commits of a proposal's pending edits on their base, unsigned; no ref is moved."""
+    author = replace(author, signs=False)
     when = datetime.fromisoformat(proposal.first.ts)
     base = present.base_of(proposal)
     scanner.refuse({"the branch name": proposal.branch})
@@ -127,6 +134,39 @@ def build(
     return Built(tuple(commits))
 
 
+def finished(repo: GitRepo, built: Built, author: Identity, tip: str | None) -> Built:
+    """The commits as they are to be published: signed if the author signs.
+
+    A signature may differ from one time to the next, so commits at `tip` that say the same already are those.
+    """
+    if tip == built.tip:
+        return built
+    there = _same(repo, built, tip) if tip else None
+    if there is not None or not author.signs:
+        return there or built
+    parent = show(repo, built.commits[0]).parents[0]
+    signed: list[str] = []
+    for sha in built.commits:
+        item = show(repo, sha)
+        parents = [signed[-1] if signed else parent]
+        signed.append(repo.commit_tree(item.tree, parents, item.message, author, item.time))
+    return Built(tuple(signed))
+
+
+def _same(repo: GitRepo, built: Built, tip: str) -> Built | None:
+    """The commits at `tip` if they are those of `built`, signatures aside."""
+    base = show(repo, built.commits[0]).parents[0]
+    there = log(repo, tip, most=len(built.commits))
+    if len(there) < len(built.commits) or there[0].parents != (base,):
+        return None
+    alike = all(_content(one) == _content(show(repo, sha)) for one, sha in zip(there, built.commits, strict=True))
+    return Built(tuple(item.sha for item in there)) if alike else None
+
+
+def _content(commit: Commit) -> tuple[object, ...]:
+    return commit.tree, commit.author, commit.committer, commit.time, commit.message
+
+
 def _at_base(repo: GitRepo, base: str, item: Proposed) -> str:
     path = item.edit.target
     entry = document_entry(repo, base, path)
@@ -143,7 +183,7 @@ def _taught(text: str, item: Proposed) -> str:
 def _message(item: Proposed, evidence_of: present.EvidenceOf) -> str:
     data = item.event.data
     trailers = {
-        "SkillOpt-Edit-Id": item.edit.id,
+        EDIT_TRAILER: item.edit.id,
         "SkillOpt-Run": item.event.run or "",
         "SkillOpt-Target": item.edit.target,
         "SkillOpt-Base-Blob": data["base_blob"] or "none",

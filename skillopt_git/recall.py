@@ -62,11 +62,14 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A branch and its edits, in the order of their commits. Open from `published` until every edit has an outcome."""
+    """A branch and its edits, in the order of their commits. Open from `published` until every edit has an outcome.
+
+    `publications` are the standing ones by id: one, or several when clones that had not met chose the same name.
+    """
 
     branch: str
     edits: tuple[Proposed, ...]
-    published: Event | None  # the standing one
+    publications: tuple[Event, ...] = ()
 
     @property
     def first(self) -> Event:
@@ -89,8 +92,17 @@ class Proposal:
         return tuple(item for item in self.edits if item.outcome is None)
 
     @property
+    def published(self) -> Event | None:
+        return self.publications[-1] if self.publications else None
+
+    @property
     def tip(self) -> str | None:
         return str(self.published.data["tip"]) if self.published is not None else None
+
+    @property
+    def tips(self) -> frozenset[str]:
+        """Where the branch stands if nobody else has touched it, in this clone or another."""
+        return frozenset(str(event.data["tip"]) for event in self.publications)
 
     @property
     def open(self) -> bool:
@@ -264,7 +276,10 @@ def _worded(events: Iterable[Event]) -> dict[str, str]:
 
 def _proposals(events: tuple[Event, ...]) -> Iterator[Proposal]:
     outcomes = _outcomes(events)
-    published = {event.data["branch"]: event for event in events if event.type == "published"}
+    published: dict[str, list[Event]] = {}
+    for event in events:
+        if event.type == "published":
+            published.setdefault(str(event.data["branch"]), []).append(event)
     by_branch: dict[str, list[Proposed]] = {}
     for event in events:
         if event.type == "proposed":
@@ -278,7 +293,7 @@ def _proposals(events: tuple[Event, ...]) -> Iterator[Proposal]:
             )
             by_branch.setdefault(branch, []).append(item)
     for branch, items in sorted(by_branch.items()):
-        yield Proposal(branch=branch, edits=_each_edit_once(items), published=published.get(branch))
+        yield Proposal(branch=branch, edits=_each_edit_once(items), publications=tuple(published.get(branch, ())))
 
 
 def _outcomes(events: tuple[Event, ...]) -> dict[tuple[str, str | None], Event]:
@@ -328,7 +343,7 @@ def held_back(
             said = f": {negative.event.reason}" if negative.event.reason else ""
             return f"{what} before ({negative.event.edit}){said}"
     for item in _pending(history):
-        if _same_wish(item.edit, edit):
+        if same_wish(item.edit, edit):
             what = "proposed on" if item.outcome is None else "adopted from"
             return f"already {what} {item.branch} ({item.edit.id})"
     return _refused(history, edit, base_blob=base_blob, model=model, families=families)
@@ -341,7 +356,8 @@ def _pending(history: History) -> Iterator[Proposed]:
     yield from history.awaited
 
 
-def _same_wish(one: Edit, other: Edit) -> bool:
+def same_wish(one: Edit, other: Edit) -> bool:
+    """Whether two edits answer one need, or say nearly the same."""
     if one.need is not None and one.need == other.need:
         return True
     return similarity(one.sentence, other.sentence) >= NEAR_DUPLICATE

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from skillopt_git.errors import ConfigError, SafetyError, UsageError
 from skillopt_git.gitrepo import FOLDER, LINK, SUBMODULE, Entry, GitRepo, kind
+from skillopt_git.remote import remote_name
 
 NAMES = frozenset({"SKILL.md", "CLAUDE.md", "AGENTS.md"})
 TASKS_FILE = re.compile(r"\.skillopt/tasks/[^/]+\.json")
@@ -112,16 +113,10 @@ def default_base(repo: GitRepo, configured: str) -> Base:
     `configured`, else the remote's default branch, else the branch HEAD is on. What the remote has of a branch goes
     before the local one. Raises `UsageError` where there is no answer.
     """
-    remote = _remote(repo)
+    remote = remote_name(repo)
     if configured:
         return _named(repo, remote, configured)
     return _remote_default(repo, remote) or _local(repo)
-
-
-def _remote(repo: GitRepo) -> str | None:
-    """`origin`, else the only one."""
-    names = repo.remotes()
-    return "origin" if "origin" in names else names[0] if len(names) == 1 else None
 
 
 def _named(repo: GitRepo, remote: str | None, branch: str) -> Base:

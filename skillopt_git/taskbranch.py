@@ -15,6 +15,7 @@ from datetime import date, datetime
 from itertools import count
 
 from skillopt_git import decide
+from skillopt_git.anchors import put_away
 from skillopt_git.decide import Desk, Done
 from skillopt_git.errors import UsageError
 from skillopt_git.gitrepo import GitRepo, Identity
@@ -293,6 +294,6 @@ def adopt(desk: Desk, base: Base, branch: str) -> Done:
 def refuse(desk: Desk, branch: str) -> Done:
     """Take a branch of tasks away; nothing is remembered, for it proposed no rule."""
     branch = branch.removeprefix(HEADS)
-    said = decide.put_away(desk, branch, decide.branch_tip(desk.repo, branch))
+    said = put_away(desk.repo, branch, decide.branch_tip(desk.repo, branch))
     left = "Nothing is rejected by that: its tasks stay in your bank, and `tasks propose` offers them again."
     return Done(edits=(), branch=branch, said=(said, left))

@@ -270,11 +270,13 @@ def models(
 
 
 def author(config: Config) -> Identity:
-    return Identity(config.propose.author_name, config.propose.author_email)
+    """Who makes the tool's commits."""
+    return Identity(config.propose.author_name, config.propose.author_email, signs=config.git.sign == "local")
 
 
 def ledger(config: Config, repo: GitRepo) -> Ledger:
-    return Ledger(repo, config.propose.ledger_ref, author(config), scanner=scanner(config))
+    """Its commits are never signed: there are many, and what they hold is proven by its own names."""
+    return Ledger(repo, config.propose.ledger_ref, replace(author(config), signs=False), scanner=scanner(config))
 
 
 # --- secrets -----------------------------------------------------------------------------------------------------

@@ -12,14 +12,16 @@ MOST_LINES = 350
 
 # A module imports from its own layer or from one above. A module not named here is a stage.
 LAYERS = ("nouns", "stages", "files", "adapters", "keepers", "wiring", "commands", "door")
-GIT = ("gitrepo", "history", "targets", "worktrees")  # one adapter: only the first knows the library
+GIT = ("gitrepo", "history", "remote", "targets", "worktrees")  # one adapter: only the first knows the library
 PLACES = {
     "skillopt_git": "nouns",
     **dict.fromkeys(("model", "errors", "schema", "config", "ports", "transcripts", "window"), "nouns"),
     **dict.fromkeys(("dialogue", "folders", "lines"), "files"),
     **dict.fromkeys(("sources", "backends", "forges", *GIT), "adapters"),
-    **dict.fromkeys(("accounts", "decide", "index", "ledger", "outcomes", "present"), "keepers"),
-    **dict.fromkeys(("private", "publish", "record", "taskbranch", "tasksfile"), "keepers"),
+    **dict.fromkeys(("accounts", "anchors", "audit", "decide", "exchange", "index", "ledger", "outcomes"), "keepers"),
+    **dict.fromkeys(
+        ("present", "private", "publish", "record", "reunion", "taskbranch", "tasksfile", "unlearning"), "keepers"
+    ),
     **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),

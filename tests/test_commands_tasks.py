@@ -414,7 +414,7 @@ def test_a_branch_of_tasks_is_refused_without_a_trace(
     say("tasks review", known[0]["id"], "--yes")
     branch = invoke("tasks propose")["branch"]
     for given in (("--reason", "no"), ("--edit", "e1-0")):
-        assert "proposes tasks and no rule" in say("reject", branch, *given, code=2)
+        assert "proposes no rule" in say("reject", branch, *given, code=2)
 
     assert "Nothing is rejected by that" in say("reject", branch)
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_git.decide import Desk, adopt, allow_again, one_of, reject, the_proposal, unlearn
+from skillopt_git.decide import Desk, adopt, allow_again, one_of, reject, the_proposal
 from skillopt_git.errors import GitError, RefMoved, SafetyError, UsageError
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Edit
 from skillopt_git.redact import Scanner
+from skillopt_git.unlearning import unlearn
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, fail_every_hook, snapshot
 from tests.proposals import BRANCH, LEDGER, MEMORY, PNPM, RUFF, TICKET, Nights, add, memory

@@ -64,7 +64,7 @@ def open_with(edit: Edit) -> History:
     """An open proposal that holds `edit`."""
     branch = "sleep/2026-11-28"
     item = Proposed(event=event(data={"base": "b", "base_branch": "main"}), edit=edit, branch=branch, position=0)
-    return History(proposals=(Proposal(branch=branch, edits=(item,), published=event(data={"tip": "t"})),))
+    return History(proposals=(Proposal(branch=branch, edits=(item,), publications=(event(data={"tip": "t"}),)),))
 
 
 # --- verdicts ----------------------------------------------------------------------------------------------------

@@ -13,18 +13,24 @@ from skillopt_git.commands.options import AsJson, Repo, deciding
 
 def command(
     branch: Annotated[
-        str | None, typer.Argument(help="The proposal, or a branch of tasks; without it, the only open proposal.")
+        str | None,
+        typer.Argument(
+            help="The proposal, or a branch that shares tasks or unlearns; without it, the only open proposal."
+        ),
     ] = None,
     repo: Repo = Path(),
     json: AsJson = False,
 ) -> None:
     """Merge a proposal."""
-    from skillopt_git import decide, taskbranch  # what they need would slow down every start
+    from skillopt_git import decide, taskbranch, unlearning  # what they need would slow down every start
 
     with deciding(repo) as shop:
         desk = shop.desk()
         if branch is not None and taskbranch.is_named(branch):
             done = taskbranch.adopt(desk, shop.base, branch)
+        elif branch is not None and unlearning.is_named(branch):
+            done = unlearning.adopt(desk, shop.base, branch)
         else:
             done = decide.adopt(desk, decide.the_proposal(desk.history, branch))
-    tell(done, "Adopted", json=json)
+    unlearns = branch is not None and unlearning.is_named(branch)
+    tell(done, "Unlearned" if unlearns else "Adopted", json=json)

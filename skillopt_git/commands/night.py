@@ -57,6 +57,12 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
         auto_adopt: Annotated[
             bool | None, typer.Option("--auto-adopt", help="Merge a strong, measured proposal at the end.")
         ] = None,
+        push: Annotated[
+            bool | None, typer.Option("--push", help="Push the proposal and the ledger at the end.")
+        ] = None,
+        allow_simulated: Annotated[
+            bool, typer.Option("--allow-simulated", help="Push a simulated proposal too.")
+        ] = False,
         json: AsJson = False,
         quiet: Quiet = False,
     ) -> None:
@@ -74,9 +80,15 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
                 "gate.metric": gate_metric,
                 "propose.preferences": preferences,
                 "propose.auto_adopt": auto_adopt,
+                "propose.push": push,
             }
         )
-        options = nightly.Options(dry_run=dry_run, tasks_file=tasks_file, anew=lookback_hours is not None)
+        options = nightly.Options(
+            dry_run=dry_run,
+            tasks_file=tasks_file,
+            anew=lookback_hours is not None,
+            push_simulated=allow_simulated,
+        )
         config = settings(repo, flags)
         choice = wiring.chosen_model(config)
         with Console(quiet=quiet) as console:

@@ -14,7 +14,10 @@ from skillopt_git.errors import UsageError
 
 def command(
     branch: Annotated[
-        str | None, typer.Argument(help="The proposal, or a branch of tasks; without it, the only open proposal.")
+        str | None,
+        typer.Argument(
+            help="The proposal, or a branch that shares tasks or unlearns; without it, the only open proposal."
+        ),
     ] = None,
     edit: Annotated[str | None, typer.Option(help="Only this edit or rule id.")] = None,
     reason: Annotated[
@@ -24,21 +27,24 @@ def command(
     json: AsJson = False,
 ) -> None:
     """Refuse a proposal or one of its edits, and remember it."""
-    from skillopt_git import decide, taskbranch  # what they need would slow down every start
+    from skillopt_git import decide, taskbranch, unlearning  # what they need would slow down every start
 
     with deciding(repo) as shop:
         desk = shop.desk()
         if branch is not None and taskbranch.is_named(branch):
-            _refuse_more(branch, edit, reason)
+            _refuse_more(branch, edit, reason, "`skillopt-git tasks drop` puts a task out")
             done = taskbranch.refuse(desk, branch)
+        elif branch is not None and unlearning.is_named(branch):
+            _refuse_more(branch, edit, reason, "the rule then stays learned")
+            done = unlearning.refuse(desk, branch)
         else:
             done = decide.reject(desk, decide.the_proposal(desk.history, branch), edit=edit, reason=reason)
     tell(done, "Rejected", json=json)
 
 
-def _refuse_more(branch: str, edit: str | None, reason: str | None) -> None:
+def _refuse_more(branch: str, edit: str | None, reason: str | None, else_: str) -> None:
     if edit is not None or reason is not None:
         raise UsageError(
-            f"{branch} proposes tasks and no rule: there is no edit to refuse, and nothing to remember",
-            "without --edit and --reason the branch is deleted; `skillopt-git tasks drop` puts a task out",
+            f"{branch} proposes no rule: there is no edit to refuse, and nothing to remember",
+            f"without --edit and --reason the branch is deleted; {else_}",
         )

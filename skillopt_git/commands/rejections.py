@@ -18,9 +18,9 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(help="An edit or rule id.")]
 
 
-def _record(item: Negative) -> dict[str, Any]:
+def _record(item: Negative, **more: Any) -> dict[str, Any]:
     event = item.event
-    return {
+    return more | {
         "edit": event.edit,
         "rule": event.rule,
         "target": event.target,
@@ -51,22 +51,28 @@ def list_(repo: Repo = Path(), json: AsJson = False) -> None:
 
 @app.command()
 def show(name: Name, repo: Repo = Path(), json: AsJson = False) -> None:
-    """Show one rejection: what it holds back, since when and why."""
+    """Show one rejection: the change, what it holds back, since when and why."""
+    from skillopt_git.anchors import change  # what it needs would slow down every start
+
     console = Console()
-    negatives = workshop(repo).everything().negatives
+    shop = workshop(repo)
+    negatives = shop.everything().negatives
     found = [item for item in negatives if name in (item.event.edit, item.event.rule)]
     if not found:
         known = ", ".join(str(item.event.edit) for item in negatives) or "none"
         raise UsageError(f"'{name}' is not rejected", f"rejected: {known}")
+    changes = [change(shop.repo, str(item.event.data.get("branch")), item.event.edit or "") for item in found]
     if json:
-        console.json({"v": 1, "rejections": [_record(item) for item in found]})
+        records = [_record(item, diff=diff) for item, diff in zip(found, changes, strict=True)]
+        console.json({"v": 1, "rejections": records})
         return
-    for item in found:
+    for item, diff in zip(found, changes, strict=True):
         where = f"in {item.event.target}" if item.event.reason == "wrong-place" else "in every document"
         console.out(f"{item.text}\n  {item.event.type} on {item.event.ts[:10]} ({item.event.edit}, {item.event.rule})")
         console.out(f"  reason: {item.event.reason or 'none given'}")
         console.out(f"  holds back the sentence, near-duplicates and other wordings of its need {where}")
         console.out(f"  `skillopt-git rejections undo {item.event.edit}` allows it again")
+        console.out(f"\n{diff}" if diff else "  the change itself is not in this clone")
 
 
 @app.command()

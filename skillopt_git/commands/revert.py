@@ -18,10 +18,10 @@ def command(
     json: AsJson = False,
 ) -> None:
     """Unlearn one adopted rule."""
-    from skillopt_git import decide  # what it needs would slow down every start
+    from skillopt_git import decide, unlearning  # what they need would slow down every start
 
     with deciding(repo) as shop:
         desk = shop.desk()
         item = decide.one_of(desk.history.adopted, edit)
-        done = decide.unlearn(desk, item, base_branch=shop.base.branch, now=now)
+        done = unlearning.unlearn(desk, item, base_branch=shop.base.branch, now=now)
     tell(done, "Unlearned" if now else "Prepared to unlearn", json=json)
