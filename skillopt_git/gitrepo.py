@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +18,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, TemporaryFile
 from types import MappingProxyType
-from typing import Literal
+from typing import IO, Literal
 
 from skillopt_git.errors import GitError, RefMoved, UsageError
 
@@ -113,13 +115,16 @@ def execute(
 ) -> Done:
     """Runs git in `folder`, without hooks, prompts, signatures or housekeeping. Never raises for git's own failures.
 
-    After `timeout` seconds it is ended, which is a failure of its own.
+    With a `timeout`, in seconds, it runs in a session of its own: nothing it starts can ask on the terminal, and all of
+    it is ended when time is up, which is a failure like others.
     """
     unset = [word for name in _INHERITED if name in os.environ and name not in env for word in ("-u", name)]
     words = [*(["env", *unset] if unset else ()), "git", *_ALWAYS, *settings, command, *args]
     with TemporaryFile() as stdin:
         stdin.write(data)
         stdin.seek(0)
+        if timeout is not None:
+            return _within(timeout, folder, words, stdin, {**_ENVIRONMENT, **env}, command)
         try:
             code, out, err = Git(folder).execute(
                 words,
@@ -129,11 +134,35 @@ def execute(
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
                 env={**_ENVIRONMENT, **env},
-                kill_after_timeout=timeout,
             )
         except GitCommandNotFound as error:
             raise UsageError("git is not installed, or not on the PATH", "install git 2.38 or newer") from error
     return Done(command, code, out, err)
+
+
+def _within(
+    seconds: float, folder: Path, words: Sequence[str], stdin: IO[bytes], env: Mapping[str, str], command: str
+) -> Done:
+    # Not by the library: it ends git and its children, and a grandchild that holds the pipe keeps it waiting.
+    started = subprocess.Popen(
+        words,
+        cwd=folder,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **env},
+        start_new_session=True,
+    )
+    try:
+        out, err = started.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(started.pid, signal.SIGKILL)
+        started.communicate()
+        return Done(command, -signal.SIGKILL, b"", f"no answer within {seconds:g} seconds")
+    except BaseException:
+        os.killpg(started.pid, signal.SIGKILL)
+        raise
+    return Done(command, started.returncode, out, err.decode("utf-8", "replace"))
 
 
 def _require_version(folder: Path) -> None:

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from skillopt_git import schema
 from skillopt_git.errors import ConfigError, GitError, RefMoved
-from skillopt_git.gitrepo import GitRepo, Identity
+from skillopt_git.gitrepo import Entry, GitRepo, Identity
 from skillopt_git.history import is_ancestor
 from skillopt_git.model import RECORD_VERSION, Event, Evidence, Json, canonical_json
 from skillopt_git.redact import SECRETS, Scanner
@@ -171,9 +171,8 @@ class Ledger:
     # --- reading -------------------------------------------------------------------------------------------------
 
     def _refuse_foreign(self, commit: str) -> None:
-        for entry in self._repo.paths(commit):
-            if entry.mode != _FILE or not _OURS.fullmatch(entry.path):
-                raise GitError(f"{commit[:12]} is no ledger: it holds {entry.path}", "nothing was taken over from it")
+        if not any(map(_is_ours, self._repo.paths(commit))):
+            raise GitError(f"{commit[:12]} is no ledger: it holds neither events nor evidence", "look at what it is")
 
     def _at(self, commit: str) -> Contents:
         if commit not in self._contents:
@@ -215,7 +214,7 @@ class Ledger:
         """What must change in `ours` so that it also holds all of `theirs`."""
         mine = {entry.path: entry.sha for entry in self._repo.paths(ours)}
         changes = {}
-        for entry in self._repo.paths(theirs):
+        for entry in filter(_is_ours, self._repo.paths(theirs)):
             if entry.path not in mine:
                 changes[entry.path] = (_FILE, entry.sha)
             elif entry.sha != mine[entry.path]:
@@ -283,6 +282,11 @@ def _joined(path: str, ours: bytes, theirs: bytes) -> bytes:
         return union(ours, theirs)
     sound = path == _evidence_path(sha256(theirs).hexdigest())
     return theirs if sound else ours
+
+
+def _is_ours(entry: Entry) -> bool:
+    """Whether it is a file of a ledger. Of what else lies beside them nothing is taken over."""
+    return entry.mode == _FILE and _OURS.fullmatch(entry.path) is not None
 
 
 def _events_path(event: Event) -> str:

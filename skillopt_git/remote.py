@@ -1,7 +1,7 @@
 """What the other side of a remote has, and the one way to change it: a push that names what it expects to find.
 
-Nothing is fetched into the user's refs, and no hook of theirs runs. git asks for no password: credentials come from the
-helpers and variables that git itself knows.
+Nothing is fetched into the user's refs (a push notes in `refs/remotes` where the branch is then, as git does), and no
+hook of theirs runs. Nobody is asked for a password: credentials come from the helpers and variables git itself knows.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REMEDIES = (
         "its rules refuse that ref; where it takes branches only, set propose.ledger_ref to refs/heads/skillopt/ledger",
     ),
     (
-        re.compile(r"returned error: (429|5\d\d)|Could not resolve host|timed out|Timeout:|Connection"),
+        re.compile(r"returned error: (429|5\d\d)|Could not resolve host|timed out|no answer within|[Cc]onnect"),
         "try again later",
     ),
 )
