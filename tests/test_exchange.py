@@ -13,6 +13,7 @@ from skillopt_git.decide import reject
 from skillopt_git.errors import ConfigError, GitError, RefMoved
 from skillopt_git.exchange import Exchanged, Outgoing
 from skillopt_git.ledger import Ledger
+from skillopt_git.model import Edit
 from skillopt_git.outcomes import settled
 from skillopt_git.publish import state
 from skillopt_git.remote import Remote
@@ -134,7 +135,7 @@ def test_a_race_is_not_run_for_ever(clones: tuple[Clone, Clone], monkeypatch: py
 
 
 @pytest.mark.parametrize("more", [(), (add(RUFF),)])
-def test_a_name_that_two_clones_chose_becomes_one_branch(clones: tuple[Clone, Clone], more: tuple[()]) -> None:
+def test_a_name_that_two_clones_chose_becomes_one_branch(clones: tuple[Clone, Clone], more: tuple[Edit, ...]) -> None:
     """The edits of both are on it, and each clone goes on from there."""
     one, two = clones
     one.propose(add(PNPM))
@@ -146,7 +147,7 @@ def test_a_name_that_two_clones_chose_becomes_one_branch(clones: tuple[Clone, Cl
 
     assert tip(two) not in (alone, tip(one))
     assert two.there()[f"refs/heads/{BRANCH}"] == tip(two)
-    assert {item.edit.sentence for item in two.proposal().pending} == {PNPM, TICKET, *(edit.text for edit in more)}
+    assert {item.edit.sentence for item in two.proposal().pending} == {PNPM, TICKET, *(edit.sentence for edit in more)}
     assert all(rule in two.text(BRANCH) for rule in (PNPM, TICKET))
     assert one.fetch() > 0
     exchange.bring(one.repo, one.ledger, one.remote)
