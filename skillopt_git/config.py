@@ -140,6 +140,13 @@ class Propose:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When `schedule` has runs started."""
+
+    at: str = _setting("03:17", "The time of day of a nightly run, as HH:MM.", PERSONAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     harvest: Harvest = Harvest()
     mine: Mine = Mine()
@@ -147,6 +154,7 @@ class Config:
     replay: Replay = Replay()
     gate: Gate = Gate()
     propose: Propose = Propose()
+    schedule: Schedule = Schedule()
 
 
 @dataclass(frozen=True, slots=True)
