@@ -25,6 +25,8 @@ from skillopt_git.timetable import Entry, Placed, Scheduler, clock, entry_id, re
 from skillopt_git.worktrees import main_worktree
 
 AUTO = "auto"
+# What a platform has of its own makes up for nights that the machine slept through; cron does so only after a restart.
+OWN = {"darwin": ("launchd",), "win32": ("windows",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,11 @@ def schedulers(environ: Mapping[str, str]) -> dict[str, Scheduler]:
 # --- choosing ----------------------------------------------------------------------------------------------------
 
 
-def chosen(name: str, environ: Mapping[str, str]) -> Scheduler:
+def chosen(name: str, environ: Mapping[str, str], platform: str = sys.platform) -> Scheduler:
     """The scheduler of that name, or the one that fits this machine. Raises `UsageError` where there is none."""
     known = schedulers(environ)
     if name == AUTO:
-        return _fitting(known)
+        return _fitting([known[each] for each in ("systemd", *OWN.get(platform, ()), "cron")])
     if name not in known:
         near = get_close_matches(name, [*known, AUTO], n=1)
         meant = f"did you mean '{near[0]}'? " if near else ""
@@ -69,10 +71,10 @@ def chosen(name: str, environ: Mapping[str, str]) -> Scheduler:
     return known[name]
 
 
-def _fitting(known: Mapping[str, Scheduler]) -> Scheduler:
-    own = {"darwin": ["launchd"], "win32": ["windows"]}.get(sys.platform, [])
+def _fitting(known: Sequence[Scheduler]) -> Scheduler:
+    """The first that can be used."""
     hindrances = []
-    for item in (known[name] for name in ("systemd", *own, "cron")):
+    for item in known:
         hindrance = item.hindrance()
         if hindrance is None:
             return item

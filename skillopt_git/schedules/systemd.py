@@ -10,11 +10,13 @@ from pathlib import Path
 
 from skillopt_git import ownfiles
 from skillopt_git.config import user_file
+from skillopt_git.errors import UsageError
 from skillopt_git.programs import Answer, ask, is_there
 from skillopt_git.timetable import NAME, Entry, Placed
 
 MARK = f"# Made by `{NAME} schedule`; `{NAME} unschedule` takes it away.\n"
 SPREAD = "3min"  # so that many timers of one time do not start at once
+_NO_PROGRAM = re.compile(r"""['"\\]""")
 _WORD = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -37,18 +39,18 @@ class Systemd:
         return [(str(service), service_unit(entry)), (str(timer), timer_unit(entry))]
 
     def install(self, entry: Entry) -> Sequence[str]:
-        files = self._files(entry.id)
-        before = ownfiles.kept(dict.fromkeys(files, MARK.encode()))
+        service, timer = self._files(entry.id)
+        made = {service: service_unit(entry), timer: timer_unit(entry)}
+        before = ownfiles.kept(dict.fromkeys(made, MARK.encode()))
         if any(before.values()):
-            _systemctl("stop", files[1].name)  # one that runs on would keep its old time
-        for path, text in zip(files, (service_unit(entry), timer_unit(entry)), strict=True):
+            _systemctl("stop", timer.name)  # one that runs on would keep its old time
+        for path, text in made.items():
             ownfiles.put(path, text.encode())
-        failed = _first_failure(["daemon-reload"], ["enable", "--now", files[1].name])
-        if failed is not None:
-            for path, data in before.items():
-                ownfiles.put(path, data)
-            _first_failure(["daemon-reload"], *([["start", files[1].name]] if any(before.values()) else ()))
-            raise failed.error("the units are as they were; `--with cron` schedules without systemd")
+        for words in (["daemon-reload"], ["enable", "--now", timer.name]):
+            answer = _systemctl(*words)
+            if answer.code:
+                _put_back(before, timer)
+                raise answer.error("the units are as they were; `--with cron` schedules without systemd")
         return _lingering()
 
     def remove(self, id_: str) -> None:
@@ -118,7 +120,15 @@ WantedBy=timers.target
 
 
 def exec_line(words: Sequence[str]) -> str:
-    """The words as systemd reads them. In the first, a path, it replaces no variables: a `$` there stays as it is."""
+    """The words as systemd reads them. In the first, a path, it replaces no variables: a `$` there stays as it is.
+
+    Raises `UsageError` for a path that it takes for no program's.
+    """
+    if _NO_PROGRAM.search(words[0]):
+        raise UsageError(
+            f"systemd starts no program whose path has quotes or backslashes: {words[0]}",
+            "`--with cron` schedules without systemd; or install the tool in another folder",
+        )
     program, *arguments = map(_quoted, words)
     return " ".join([program, *(word.replace("$", "$$") for word in arguments)])
 
@@ -139,9 +149,14 @@ def _systemctl(*words: str) -> Answer:
     return ask("systemctl", "--user", *words)
 
 
-def _first_failure(*commands: Sequence[str]) -> Answer | None:
-    """Of commands in a row, of which one that fails is the last."""
-    return next((answer for answer in (_systemctl(*words) for words in commands) if answer.code), None)
+def _put_back(before: Mapping[Path, bytes | None], timer: Path) -> None:
+    if before[timer] is None:
+        _systemctl("disable", timer.name)
+    for path, data in before.items():
+        ownfiles.put(path, data)
+    _systemctl("daemon-reload")
+    if before[timer] is not None:
+        _systemctl("start", timer.name)
 
 
 def _lingering() -> Sequence[str]:
