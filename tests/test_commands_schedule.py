@@ -14,14 +14,17 @@ import pytest
 
 from skillopt_git import cli
 from skillopt_git.private import Nightly, Private
+from skillopt_git.schedules.crontab import block
 from skillopt_git.scheduling import chosen
 from skillopt_git.timetable import entry_id
 from tests.helpers import Repository
 from tests.nights import Run
 from tests.standins import StandIns
+from tests.test_timetable import ENTRY
 
 Say = Callable[..., str]
 THEIRS = "0 4 * * * backup\n"
+OTHERS = block(ENTRY)  # another repository of this user
 
 
 @pytest.fixture
@@ -237,10 +240,11 @@ def test_a_repository_is_in_one_scheduler_only(
 ) -> None:
     """Else it would run twice a night."""
     invoke("schedule")
+    cron.crontab.write_text(OTHERS + cron.crontab.read_text())
     cron.add("systemctl")
     assert "It is no longer scheduled with cron." in say("schedule", "--at", "04:00")
-    assert cron.crontab.read_text() == THEIRS
-    assert [(item["scheduler"], item["at"]) for item in listed(invoke)] == [("systemd", "04:00")]
+    assert cron.crontab.read_text() == OTHERS + THEIRS
+    assert [(item["scheduler"], item["at"]) for item in listed(invoke)] == [("systemd", "04:00"), ("cron", "03:17")]
 
 
 def test_a_scheduler_that_cannot_be_looked_at_is_told_and_does_not_hinder_another(
