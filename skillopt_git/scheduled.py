@@ -23,7 +23,7 @@ KEPT = ("PATH", "XDG_CONFIG_HOME", *(agent.variable for agent in AGENTS.values()
 
 
 def run(folder: Path, words: Sequence[str], *, at: time, if_missed: bool, now: datetime) -> int | None:
-    """Runs the tool with `words`; its exit code, or None if `if_missed` and no night was.
+    """Runs the tool with `words`; its exit code, or None if `if_missed` and no night was: it may also be due just now.
 
     `folder` is the repository's private one: where git lies is known only from there.
     """
@@ -40,7 +40,8 @@ def run(folder: Path, words: Sequence[str], *, at: time, if_missed: bool, now: d
     environ = {**os.environ, **environment(known.environ, os.environ)}
     private.save(private.nightly_file.name, replace(known, tried=now, code=None))
     code = _logged(folder, words, environ, now)
-    private.save(private.nightly_file.name, replace(known, tried=now, code=code))
+    # Read anew: it may have been scheduled again meanwhile.
+    private.save(private.nightly_file.name, replace(private.nightly(), tried=now, code=code))
     return code
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from skillopt_git import config
 from skillopt_git.envfile import env_file
-from skillopt_git.errors import SkilloptError, UsageError
+from skillopt_git.errors import ConfigError, SkilloptError, UsageError
 from skillopt_git.gitrepo import GitRepo
 from skillopt_git.private import Nightly, Private
 from skillopt_git.scheduled import LOG, environment, kept
@@ -176,8 +176,8 @@ def unschedule(path: Path | None, *, with_: str | None, environ: Mapping[str, st
             raise error
     for item, placed in found:
         item.remove(placed.id)
-        if placed.entry is not None:
-            Private(Path(placed.entry.private)).nightly_file.unlink(missing_ok=True)
+        if placed.entry is not None and (file := Private(Path(placed.entry.private)).nightly_file).is_file():
+            file.unlink()
     return Unscheduled(tuple((item.name, placed) for item, placed in found), unread)
 
 
@@ -213,16 +213,20 @@ def _standing(scheduler: str, placed: Placed) -> Standing:
     entry = placed.entry
     if entry is None:
         return Standing(scheduler, placed, Nightly(), None, placed.problems)
-    private = Private(Path(entry.private))
-    nightly = private.nightly()
-    return Standing(scheduler, placed, nightly, private.folder / LOG, (*placed.problems, *_problems(entry, nightly)))
+    log, problems = Path(entry.private, LOG), list(placed.problems)
+    try:
+        nightly = Private(Path(entry.private)).nightly()
+    except ConfigError as error:  # a newer tool's
+        nightly = Nightly()
+        problems.append(error.message)
+    return Standing(scheduler, placed, nightly, log, (*problems, *_problems(entry, nightly, log)))
 
 
-def _problems(entry: Entry, nightly: Nightly) -> Iterator[str]:
+def _problems(entry: Entry, nightly: Nightly, log: Path) -> Iterator[str]:
     if not Path(entry.repository).is_dir():
         removal = shlex.join(["skillopt-git", "unschedule", "--repo", entry.repository])
         yield f"the repository is gone: `{removal}` takes the schedule away"
     if not Path(entry.python).exists():
         yield f"the interpreter {entry.python} is gone: schedule again"
     if nightly.code:
-        yield f"the last run ended with {nightly.code}: see {Path(entry.private, LOG)}"
+        yield f"the last run ended with {nightly.code}: see {log}"

@@ -15,6 +15,7 @@ from skillopt_git.model import digest
 NAME = "skillopt-git"
 VERB = "scheduled"  # what schedulers start, hidden from people
 
+_ONLY = "--if-missed"
 _NO_LINE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, bytes that are no text, line breaks
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})")
 
@@ -55,19 +56,20 @@ class Entry:
 
         `-P` keeps the current folder, whatever lies in it, from being searched for modules.
         """
-        only = ("--if-missed",) if missed else ()
+        only = (_ONLY,) if missed else ()
         start = (self.python, "-P", "-m", "skillopt_git", VERB, "--private", self.private, "--at", self.at, *only)
         adopt = ("--auto-adopt",) if self.auto_adopt else ()
         return (*start, "--", "run", "--repo", self.repository, "--quiet", *adopt)
 
     @classmethod
     def read(cls, words: object) -> Entry | None:
-        """The entry whose `words()` these are; None if they are no entry's."""
-        match words:
+        """The entry whose `words()` these are, with or without `missed`; None if they are no entry's."""
+        plain = [word for word in words if word != _ONLY] if isinstance(words, list | tuple) else []
+        match plain:
             case [str(python), _, _, _, _, _, str(private), _, str(at), _, _, _, str(repository), _, *_]:
                 given = {"repository": repository, "private": private, "at": at, "python": python}
                 both = (cls(**given, auto_adopt=adopt) for adopt in (False, True))
-                return next((entry for entry in both if [*entry.words()] == [*words] and _CLOCK.fullmatch(at)), None)
+                return next((entry for entry in both if [*entry.words()] == plain and _CLOCK.fullmatch(at)), None)
             case _:
                 return None
 

@@ -289,6 +289,8 @@ def test_the_list_tells_of_every_repository_and_what_is_wrong(
     assert f"{gone} at 03:17 with cron, adopts what is strong\n" in text
     assert "  last run: 2026-11-29 03:17 UTC, exit 2\n" in text
 
+    private.nightly_file.write_text('{"v": 2}')
+    assert "newer tool" in say("schedule", "--list")
     private.save("schedule.json", Nightly(tried=tried))
     cron.crontab.write_text(cron.crontab.read_text().replace(sys.executable, "/opt/gone/python"))
     assert "the interpreter /opt/gone/python is gone: schedule again" in say("schedule", "--list")

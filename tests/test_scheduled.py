@@ -235,6 +235,13 @@ def test_a_missed_night_is_made_up_for_once(folder: Path, capsys: pytest.Capture
     assert capsys.readouterr() == ("", "")
 
 
+def test_at_its_time_it_is_due_though_yesterdays_night_was_not_missed(folder: Path) -> None:
+    """launchd starts the same words at the time of day and at every login."""
+    Private(folder).save("schedule.json", Nightly(tried=DUE - timedelta(days=1)))
+    assert scheduled.run(folder, ["--version"], at=AT, if_missed=True, now=DUE) == 0
+    assert scheduled.run(folder, ["--version"], at=AT, if_missed=True, now=NOW) is None
+
+
 def test_a_damaged_note_is_kept_aside(folder: Path) -> None:
     """And the run goes on without it."""
     (folder / "schedule.json").write_text("{")

@@ -35,12 +35,12 @@ def file(launchd: Launchd) -> Path:
 def test_an_agent_is_what_launchd_demands(entry: Entry) -> None:
     """A label, a program with its words one by one, whole numbers for hour and minute, and no key it does not know."""
     found: dict[str, Any] = plistlib.loads(agent(entry))
-    assert set(found) == {"Label", "ProgramArguments", "StartCalendarInterval", "ProcessType"}
+    assert set(found) == {"Label", "ProgramArguments", "StartCalendarInterval", "RunAtLoad", "ProcessType"}
     assert found["Label"] == f"skillopt-git.{entry.id}"
-    assert found["ProgramArguments"] == list(entry.words())
+    assert found["ProgramArguments"] == list(entry.words(missed=True))
     assert found["ProgramArguments"][0].startswith("/")
     assert found["StartCalendarInterval"] == {"Hour": entry.time.hour, "Minute": entry.time.minute}
-    assert found["ProcessType"] == "Background"
+    assert (found["RunAtLoad"], found["ProcessType"]) == (True, "Background")
 
 
 def test_it_is_loaded_and_goes_away_again(launchd: Launchd, standins: StandIns) -> None:

@@ -1,4 +1,5 @@
-"""A launch agent for each repository. launchd makes up for a time of day that a sleeping Mac missed."""
+"""A launch agent for each repository. launchd makes up for a time of day at which a Mac slept, not for one at which it
+was off; so the agent is also started at every login, and runs only if the last night was missed."""
 
 from __future__ import annotations
 
@@ -63,8 +64,9 @@ def agent(entry: Entry) -> bytes:
     return plistlib.dumps(
         {
             "Label": _label(entry.id),
-            "ProgramArguments": list(entry.words()),
+            "ProgramArguments": list(entry.words(missed=True)),
             "StartCalendarInterval": {"Hour": entry.time.hour, "Minute": entry.time.minute},
+            "RunAtLoad": True,
             "ProcessType": "Background",
         },
         sort_keys=False,
