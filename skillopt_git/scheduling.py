@@ -118,9 +118,10 @@ def schedule(
     hindrance = scheduler.hindrance()
     if hindrance is not None:
         raise UsageError(f"{scheduler.name} cannot be used here: {hindrance}", "`--with auto` looks for another one")
-    notes = _foreseen(entry, environ)
+    repo = GitRepo.open(Path(entry.repository))
+    notes = _foreseen(repo.root, environ)
     files = tuple(scheduler.plan(entry))
-    private = Private(GitRepo.open(Path(entry.repository)).private_dir())
+    private = Private(repo.private_dir())
     before = private.nightly()
     private.save(
         private.nightly_file.name, Nightly(environ=kept(environ), since=now, tried=before.tried, code=before.code)
@@ -133,15 +134,15 @@ def schedule(
         if placed.id == entry.id:
             other.remove(placed.id)
             moved.append(other.name)
-    notes += [f"whether it is scheduled there too could not be seen: {error.message}" for error in unread]
+    notes += [f"an older entry could not be looked for: {error.message}" for error in unread]
     return Scheduled(entry, scheduler.name, files, tuple(moved), tuple(notes))
 
 
-def _foreseen(entry: Entry, environ: Mapping[str, str]) -> list[str]:
+def _foreseen(root: Path | None, environ: Mapping[str, str]) -> list[str]:
     """What will be in the way at night. Raises for settings or a file of keys that would end every run."""
     there = {"HOME": environ.get("HOME", ""), **environment(kept(environ), environ)}
     keys = env_file(there)
-    settings = config.load(Path(entry.repository), environ=there)
+    settings = config.load(root, environ=there)
     notes = []
     if not settings.replay.backend:
         notes.append(

@@ -17,13 +17,13 @@ VERB = "scheduled"  # what schedulers start, hidden from people
 
 _ONLY = "--if-missed"
 _NO_LINE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, bytes that are no text, line breaks
-_CLOCK = re.compile(r"([0-9]{1,2}):([0-9]{2})")
+_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 
 def clock(text: str) -> time:
     """The time of day that `text` names as HH:MM, on 24 hours. Raises `UsageError`."""
     found = _CLOCK.fullmatch(text)
-    if found is None or int(found[1]) > 23 or int(found[2]) > 59:
+    if found is None:
         raise UsageError(f"'{text}' is no time of day", "write it as HH:MM, from 00:00 to 23:59")
     return time(int(found[1]), int(found[2]))
 

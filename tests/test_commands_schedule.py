@@ -254,7 +254,7 @@ def test_a_scheduler_that_cannot_be_looked_at_is_told_and_does_not_hinder_anothe
     cron.add("systemctl")
     cron.fail("crontab", "-l", "not allowed")
     (note,) = invoke("schedule")["notes"]
-    assert "could not be seen: crontab -l: not allowed" in note
+    assert "could not be looked for: crontab -l: not allowed" in note
     record = invoke("schedule", "--list")
     assert (len(record["schedules"]), record["problems"]) == (1, ["crontab -l: not allowed"])
     assert "not looked at: crontab -l: not allowed" in told(capsys, "schedule", "--list")

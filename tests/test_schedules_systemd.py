@@ -11,7 +11,7 @@ import pytest
 
 from skillopt_git.errors import ConfigError, UsageError
 from skillopt_git.programs import ProgramFailed
-from skillopt_git.schedules.systemd import Systemd
+from skillopt_git.schedules.systemd import Systemd, exec_line, service_unit, timer_unit
 from skillopt_git.timetable import Entry
 from tests.standins import StandIns
 from tests.test_schedules_crontab import ODD
@@ -77,6 +77,16 @@ def verified(systemd: Systemd, entry: Entry, change: tuple[str, str] = ("", ""))
     env = {**os.environ, "XDG_RUNTIME_DIR": str(systemd.folder)}
     done = subprocess.run([str(ANALYZE), "--user", "verify", *paths], env=env, capture_output=True, check=False)
     return done.returncode, done.stderr.decode()
+
+
+def test_what_systemd_would_replace_is_doubled() -> None:
+    """Percent signs everywhere, dollar signs behind the program; quotes and backslashes stand behind a backslash."""
+    assert exec_line(["/opt/100% $x/py", "100% $x", 'a"b\\c', "it's"]) == (
+        r'"/opt/100%% $x/py" "100%% $$x" "a\"b\\c" "it' "'" 's"'
+    )
+    odd = replace(ENTRY, repository="/home/alice/100%")
+    assert 'in "/home/alice/100%%"' in service_unit(odd)
+    assert 'in "/home/alice/100%%"' in timer_unit(odd)
 
 
 def test_odd_words_are_read_back(systemd: Systemd) -> None:

@@ -55,6 +55,7 @@ def test_an_entry_is_read_back_from_its_words(adopt: bool) -> None:
         [*ENTRY.words()[:-1], "--loud"],
         [3, *ENTRY.words()[1:]],
         [*ENTRY.words()[:8], "at dawn", *ENTRY.words()[9:]],
+        [*ENTRY.words()[:8], "24:00", *ENTRY.words()[9:]],
     ],
 )
 def test_what_is_no_entry_is_not_read_as_one(words: object) -> None:
