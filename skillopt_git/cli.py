@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 NAME = "skillopt-git"
 Verbs: TypeAlias = Mapping[str, tuple[str, str]]
 
-# Each module has `command`, a function with Typer's annotations, or `app`, a `Typer` with commands of its own.
+# Each module has `command`, a function with Typer's annotations, or `app`, a `Typer` with commands of its own. A verb
+# without a summary is for programs, and no help lists it.
 VERBS: Verbs = {
     "init": ("skillopt_git.commands.init", "Write a settings file and a skill to teach; overwrite nothing."),
     "run": ("skillopt_git.commands.run", "Learn from recent sessions and leave a branch to review."),
@@ -40,7 +41,10 @@ VERBS: Verbs = {
     "rejections": ("skillopt_git.commands.rejections", "Look at what was refused, or allow it again."),
     "revert": ("skillopt_git.commands.revert", "Unlearn one adopted rule."),
     "ledger": ("skillopt_git.commands.ledger", "Look at the repository's memory, check it, bring it to other clones."),
+    "schedule": ("skillopt_git.commands.schedule", "Let the system start a run every night."),
+    "unschedule": ("skillopt_git.commands.unschedule", "Take the nightly run away."),
     "demo": ("skillopt_git.commands.demo", "Watch a simulated night in a throwaway repository."),
+    "scheduled": ("skillopt_git.commands.scheduled", ""),
 }
 
 
@@ -64,7 +68,7 @@ class _Verb(TyperCommand):
     """Stands for a verb in the help; the verb's module is imported only to run it, so that the rest starts quickly."""
 
     def __init__(self, name: str, module: str, summary: str) -> None:
-        super().__init__(name=name, help=summary, rich_markup_mode=None)
+        super().__init__(name=name, help=summary, hidden=not summary, rich_markup_mode=None)
         self.module = module
 
     def load(self) -> Command:
@@ -81,8 +85,9 @@ class _Group(TyperGroup):
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         verb = self.commands.get(args[0])
         if not isinstance(verb, _Verb):
-            near = get_close_matches(args[0], self.commands, n=3, cutoff=0.5)
-            meant = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(self.commands)}"
+            known = [name for name, command in self.commands.items() if not command.hidden]
+            near = get_close_matches(args[0], known, n=3, cutoff=0.5)
+            meant = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
             raise UsageError(f"unknown command '{args[0]}'", meant)
         return verb.name, verb.load(), args[1:]
 

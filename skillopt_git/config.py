@@ -157,6 +157,13 @@ class Git:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When `schedule` has runs started."""
+
+    at: str = _setting("03:17", "The time of day of a nightly run, as HH:MM.", PERSONAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     harvest: Harvest = Harvest()
     mine: Mine = Mine()
@@ -165,6 +172,7 @@ class Config:
     gate: Gate = Gate()
     propose: Propose = Propose()
     git: Git = Git()
+    schedule: Schedule = Schedule()
 
 
 @dataclass(frozen=True, slots=True)

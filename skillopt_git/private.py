@@ -67,6 +67,19 @@ def _aware(time: datetime) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nightly:
+    """What scheduled runs know and leave: the environment `schedule` was called in, and since when; when the last one
+    was tried, and how it ended (None while it has not)."""
+
+    __pydantic_config__ = RECORD
+    v: int = RECORD_VERSION
+    environ: dict[str, str] = field(default_factory=dict)
+    since: datetime | None = None
+    tried: datetime | None = None
+    code: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Private:
     """The folder `<git common dir>/skillopt`. `notes` gathers what was found damaged."""
@@ -110,7 +123,14 @@ class Private:
     def checkpoint(self) -> Checkpoint:
         return self._load(Checkpoint, "checkpoint.json") or Checkpoint()
 
-    def save(self, name: str, value: Bank | Checkpoint) -> None:
+    @property
+    def nightly_file(self) -> Path:
+        return self.folder / "schedule.json"
+
+    def nightly(self) -> Nightly:
+        return self._load(Nightly, self.nightly_file.name) or Nightly()
+
+    def save(self, name: str, value: Bank | Checkpoint | Nightly) -> None:
         write(self.folder / name, json.dumps(schema.dump(value), ensure_ascii=False, indent=1).encode())
 
     def report(self, run: str, files: Mapping[str, str]) -> Path:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from skillopt_git.errors import GitError
+from skillopt_git.errors import GitError, UsageError
 from skillopt_git.gitrepo import GitRepo, execute
 
 
@@ -24,6 +24,16 @@ class Worktree:
 def worktrees(repo: GitRepo) -> tuple[Worktree, ...]:
     """The main work tree (or bare folder) and the linked ones, except those whose folder is gone."""
     return tuple(_worktree(repo, block) for block in _listed(repo) if "prunable" not in block)
+
+
+def main_worktree(repo: GitRepo) -> Path:
+    """The work tree that the linked ones hang on, or the bare folder; the one at hand where git does not know it."""
+    first = Path(_listed(repo)[0]["worktree"])
+    try:
+        main = GitRepo.open(first)
+    except UsageError:  # of a submodule, git names the folder of its objects
+        main = repo
+    return main.root or main.common_dir
 
 
 def worktree_folders(repo: GitRepo) -> tuple[Path, ...]:

@@ -14,6 +14,7 @@ import pytest
 from skillopt_git import cli
 from tests.helpers import Repository
 from tests.nights import Run, arguments
+from tests.standins import StandIns
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -83,3 +84,11 @@ def say(capsys: pytest.CaptureFixture[str], repo: Repository, home: Path) -> Cal
         return told.out if code == 0 else told.err
 
     return call
+
+
+@pytest.fixture
+def standins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIns:
+    """A PATH without the machine's own schedulers; the test adds what is there."""
+    made = StandIns.create(tmp_path / "stand-ins")
+    monkeypatch.setenv("PATH", made.path)
+    return made

@@ -9,7 +9,7 @@ import pytest
 
 from skillopt_git.errors import GitError
 from skillopt_git.gitrepo import GitRepo
-from skillopt_git.worktrees import Worktree, checked_out, differs, fast_forward, worktrees
+from skillopt_git.worktrees import Worktree, checked_out, differs, fast_forward, main_worktree, worktrees
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, fail_every_hook, snapshot
 from tests.test_gitrepo import WHEN
@@ -38,6 +38,16 @@ def test_every_work_tree_is_listed_with_what_it_holds(repo: Repository, tmp_path
     }
     assert checked_out(opened, "refs/heads/sleep/2026-01-02") == Worktree(awkward, head, "refs/heads/sleep/2026-01-02")
     assert checked_out(opened, "refs/heads/gone") is None
+
+
+def test_the_main_work_tree_is_found_from_every_other_one(repo: Repository, tmp_path: Path) -> None:
+    """Of a bare repository it is its folder; of one whose folder lies apart, git knows only the one at hand."""
+    linked, bare, apart = tmp_path / "linked", tmp_path / "bare.git", tmp_path / "apart"
+    repo.git("worktree", "add", "--quiet", str(linked))
+    repo.git("clone", "--quiet", "--bare", ".", str(bare))
+    repo.git("clone", "--quiet", "--separate-git-dir", str(tmp_path / "elsewhere"), ".", str(apart))
+    found = [main_worktree(GitRepo.open(folder)) for folder in (repo.path, linked, bare, apart)]
+    assert found == [repo.path, repo.path, bare, apart]
 
 
 def test_before_the_first_commit_a_branch_is_checked_out_too(tmp_path: Path) -> None:

@@ -1,0 +1,50 @@
+"""`unschedule`: take the nightly run away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from skillopt_git.commands.options import AsJson, Repo
+from skillopt_git.console import Console
+
+if TYPE_CHECKING:
+    from skillopt_git.timetable import Placed
+
+
+def command(
+    repo: Repo = Path(),
+    with_: Annotated[
+        str | None, typer.Option("--with", help="Only from this one: cron, systemd, launchd or windows.")
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="The runs of every repository.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Take the nightly run away; of a repository that is gone, name the folder where it was."""
+    from skillopt_git import scheduling  # what it needs would slow down every start
+
+    done = scheduling.unschedule(None if all_ else repo, with_=with_)
+    console = Console()
+    for error in done.unread:
+        console.note(f"not looked at: {error.message}")
+    if json:
+        console.json({"v": 1, "removed": [_record(*item) for item in done.removed]})
+        return
+    for scheduler, placed in done.removed:
+        console.out(f"{_name(placed)} is no longer scheduled with {scheduler}.")
+    if not done.removed:
+        console.out("Nothing was scheduled.")
+
+
+def _record(scheduler: str, placed: Placed) -> dict[str, Any]:
+    return {
+        "id": placed.id,
+        "repository": placed.entry.repository if placed.entry else None,
+        "scheduler": scheduler,
+    }
+
+
+def _name(placed: Placed) -> str:
+    return placed.entry.repository if placed.entry else f"the repository of {placed.id}"

@@ -1,0 +1,233 @@
+"""Nightly runs by the system's schedulers: choosing one, putting entries into it, and looking after them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from pathlib import Path
+
+from skillopt_git import config
+from skillopt_git.envfile import env_file
+from skillopt_git.errors import ConfigError, SkilloptError, UsageError
+from skillopt_git.gitrepo import GitRepo
+from skillopt_git.private import Nightly, Private
+from skillopt_git.scheduled import LOG, environment, kept
+from skillopt_git.schedules.crontab import Crontab
+from skillopt_git.schedules.launchd import Launchd
+from skillopt_git.schedules.systemd import Systemd
+from skillopt_git.schedules.windows import Windows
+from skillopt_git.timetable import Entry, Placed, Scheduler, clock, entry_id, refuse_unwritable
+from skillopt_git.worktrees import main_worktree
+
+AUTO = "auto"
+# What a platform has of its own makes up for nights that the machine slept through; cron does so only after a restart.
+OWN = {"darwin": ("launchd",), "win32": ("windows",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An entry where it stands, what is known of its runs, and what is wrong with it."""
+
+    scheduler: str
+    placed: Placed
+    nightly: Nightly
+    log: Path | None
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """What `schedule` did, or with `--print` would do. `moved_from`: schedulers that had the repository before."""
+
+    entry: Entry
+    scheduler: str
+    files: tuple[tuple[str, str], ...]
+    moved_from: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def schedulers(environ: Mapping[str, str]) -> dict[str, Scheduler]:
+    known: list[Scheduler] = [Systemd(environ), Crontab(), Launchd(environ), Windows(environ)]
+    return {item.name: item for item in known}
+
+
+# --- choosing ----------------------------------------------------------------------------------------------------
+
+
+def chosen(name: str, environ: Mapping[str, str], platform: str = sys.platform) -> Scheduler:
+    """The scheduler of that name, or the one that fits this machine. Raises `UsageError` where there is none."""
+    known = schedulers(environ)
+    if name == AUTO:
+        return _fitting([known[each] for each in ("systemd", *OWN.get(platform, ()), "cron")])
+    if name not in known:
+        near = get_close_matches(name, [*known, AUTO], n=1)
+        meant = f"did you mean '{near[0]}'? " if near else ""
+        raise UsageError(f"there is no scheduler '{name}'", f"{meant}known: {', '.join([AUTO, *known])}")
+    return known[name]
+
+
+def _fitting(known: Sequence[Scheduler]) -> Scheduler:
+    """The first that can be used."""
+    hindrances = []
+    for item in known:
+        hindrance = item.hindrance()
+        if hindrance is None:
+            return item
+        hindrances.append(f"{item.name}: {hindrance}")
+    raise UsageError(
+        f"this machine has nothing to schedule with ({'; '.join(hindrances)})",
+        "install cron (on Debian and Ubuntu `apt install cron`), or start `skillopt-git run --quiet` another way",
+    )
+
+
+# --- schedule ----------------------------------------------------------------------------------------------------
+
+
+def planned(
+    path: Path, *, at: str | None, auto_adopt: bool, with_: str, environ: Mapping[str, str] = os.environ
+) -> tuple[Entry, Scheduler]:
+    """The entry for the repository that holds `path`, and where it belongs. Writes nothing."""
+    repo = GitRepo.open(path)
+    folder = main_worktree(repo)
+    settings = config.load(repo.root, environ=environ)
+    entry = Entry(
+        repository=str(folder),
+        private=str(repo.common_dir / "skillopt"),
+        at=f"{clock(at or settings.schedule.at):%H:%M}",
+        auto_adopt=auto_adopt,
+        python=sys.executable,
+    )
+    refuse_unwritable(entry)
+    return entry, chosen(with_, environ)
+
+
+def shown(entry: Entry, scheduler: Scheduler) -> Scheduled:
+    """What would be written. Writes nothing."""
+    return Scheduled(entry, scheduler.name, tuple(scheduler.plan(entry)))
+
+
+def schedule(
+    entry: Entry, scheduler: Scheduler, *, now: datetime, environ: Mapping[str, str] = os.environ
+) -> Scheduled:
+    """Puts the entry into its scheduler, and takes the repository out of every other one."""
+    hindrance = scheduler.hindrance()
+    if hindrance is not None:
+        raise UsageError(f"{scheduler.name} cannot be used here: {hindrance}", "`--with auto` looks for another one")
+    repo = GitRepo.open(Path(entry.repository))
+    notes = _foreseen(repo.root, environ)
+    files = tuple(scheduler.plan(entry))
+    private = Private(repo.private_dir())
+    before = private.nightly()
+    private.save(
+        private.nightly_file.name, Nightly(environ=kept(environ), since=now, tried=before.tried, code=before.code)
+    )
+    notes += scheduler.install(entry)
+    moved = []
+    others = [item for item in schedulers(environ).values() if item.name != scheduler.name]
+    standing, unread = _all(others)
+    for other, placed in standing:
+        if placed.id == entry.id:
+            other.remove(placed.id)
+            moved.append(other.name)
+    notes += [f"an older entry could not be looked for: {error.message}" for error in unread]
+    return Scheduled(entry, scheduler.name, files, tuple(moved), tuple(notes))
+
+
+def _foreseen(root: Path | None, environ: Mapping[str, str]) -> list[str]:
+    """What will be in the way at night. Raises for settings or a file of keys that would end every run."""
+    there = {"HOME": environ.get("HOME", ""), **environment(kept(environ), environ)}
+    keys = env_file(there)
+    settings = config.load(root, environ=there)
+    notes = []
+    if not settings.replay.backend:
+        notes.append(
+            "no backend is chosen for scheduled runs, and each will end with that: set replay.backend in "
+            f"{config.user_file(there)}, or SKILLOPT_REPLAY_BACKEND in {keys}"
+        )
+    lost = [item.env for item in config.settings() if environ.get(item.env) and item.env not in there]
+    if lost:
+        notes.append(f"scheduled runs do not see {', '.join(lost)}: what they need of it belongs in {keys}")
+    return notes
+
+
+# --- unschedule and list -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unscheduled:
+    """What was taken away, by scheduler, and why some could not be looked at."""
+
+    removed: tuple[tuple[str, Placed], ...]
+    unread: tuple[SkilloptError, ...]
+
+
+def unschedule(path: Path | None, *, with_: str | None, environ: Mapping[str, str] = os.environ) -> Unscheduled:
+    """Takes the repository at `path`, which may be gone, out of its schedulers; with None every repository."""
+    asked = [chosen(with_, environ)] if with_ else list(schedulers(environ).values())
+    mine, not_opened = _named(path) if path else (None, None)
+    standing, unread = _all(asked)
+    found = [(item, placed) for item, placed in standing if mine is None or placed.id in mine]
+    if not found:
+        for error in (*unread, *([not_opened] if not_opened else ())):
+            raise error
+    for item, placed in found:
+        item.remove(placed.id)
+        if placed.entry is not None and (file := Private(Path(placed.entry.private)).nightly_file).is_file():
+            file.unlink()
+    return Unscheduled(tuple((item.name, placed) for item, placed in found), unread)
+
+
+def _named(path: Path) -> tuple[frozenset[str], SkilloptError | None]:
+    """The ids a repository at `path` can have, and why it cannot be opened if it is gone."""
+    try:
+        return frozenset({entry_id(str(main_worktree(GitRepo.open(path))))}), None
+    except SkilloptError as error:
+        names = os.path.abspath(path), os.path.realpath(path)  # noqa: PTH100 - as it was named, and without links
+        return frozenset(map(entry_id, names)), error
+
+
+def listed(environ: Mapping[str, str] = os.environ) -> tuple[tuple[Standing, ...], tuple[SkilloptError, ...]]:
+    """Every entry of this user, and why schedulers could not be looked at."""
+    standing, unread = _all(list(schedulers(environ).values()))
+    return tuple(_standing(item.name, placed) for item, placed in standing), unread
+
+
+def _all(
+    asked: Sequence[Scheduler],
+) -> tuple[list[tuple[Scheduler, Placed]], tuple[SkilloptError, ...]]:
+    found: list[tuple[Scheduler, Placed]] = []
+    unread: list[SkilloptError] = []
+    for item in asked:
+        try:
+            found += [(item, placed) for placed in item.placed()]
+        except SkilloptError as error:
+            unread.append(error)
+    return found, tuple(unread)
+
+
+def _standing(scheduler: str, placed: Placed) -> Standing:
+    entry = placed.entry
+    if entry is None:
+        return Standing(scheduler, placed, Nightly(), None, placed.problems)
+    log, problems = Path(entry.private, LOG), list(placed.problems)
+    try:
+        nightly = Private(Path(entry.private)).nightly()
+    except ConfigError as error:  # a newer tool's
+        nightly = Nightly()
+        problems.append(error.message)
+    return Standing(scheduler, placed, nightly, log, (*problems, *_problems(entry, nightly, log)))
+
+
+def _problems(entry: Entry, nightly: Nightly, log: Path) -> Iterator[str]:
+    if not Path(entry.repository).is_dir():
+        removal = shlex.join(["skillopt-git", "unschedule", "--repo", entry.repository])
+        yield f"the repository is gone: `{removal}` takes the schedule away"
+    if not Path(entry.python).exists():
+        yield f"the interpreter {entry.python} is gone: schedule again"
+    if nightly.code:
+        yield f"the last run ended with {nightly.code}: see {log}"

@@ -1,0 +1,360 @@
+"""`schedule` and `unschedule` as a person meets them, with stand-ins for the system's schedulers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillopt_git import cli
+from skillopt_git.private import Nightly, Private
+from skillopt_git.schedules.crontab import block
+from skillopt_git.scheduling import chosen
+from skillopt_git.timetable import entry_id
+from tests.helpers import Repository
+from tests.nights import Run
+from tests.standins import StandIns
+from tests.test_timetable import ENTRY
+
+Say = Callable[..., str]
+THEIRS = "0 4 * * * backup\n"
+OTHERS = block(ENTRY)  # another repository of this user
+
+
+@pytest.fixture
+def cron(standins: StandIns) -> StandIns:
+    """A machine with cron and nothing else, and a crontab."""
+    standins.add("crontab")
+    standins.crontab.write_text(THEIRS)
+    return standins
+
+
+@pytest.fixture
+def settings(isolated: Path) -> Path:
+    """The folder of the user's settings, with a backend."""
+    folder = isolated / ".config" / "skillopt"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text('[replay]\nbackend = "mock"\n')
+    return folder
+
+
+def listed(invoke: Run) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = invoke("schedule", "--list")["schedules"]
+    return found
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """What a verb that is no error says on both ways."""
+    capsys.readouterr()
+    assert cli.run(words) == 0
+    captured = capsys.readouterr()
+    return captured.out + captured.err
+
+
+# --- schedule ----------------------------------------------------------------------------------------------------
+
+
+def test_a_repository_is_scheduled_listed_and_unscheduled(
+    cron: StandIns, repo: Repository, say: Say, settings: Path
+) -> None:
+    """In words; other people's entries stay as they are."""
+    assert say("schedule").splitlines()[0] == f"{repo.path} runs every day at 03:17 with cron."
+    assert say("schedule", "--list") == f"{repo.path} at 03:17 with cron\n  last run: none yet\n"
+    assert say("unschedule") == f"{repo.path} is no longer scheduled with cron.\n"
+    assert cron.crontab.read_text() == THEIRS
+    assert say("schedule", "--list") == "Nothing is scheduled.\n"
+    assert say("unschedule") == "Nothing was scheduled.\n"
+    assert list((repo.path / ".git" / "skillopt").iterdir()) == []
+
+
+def test_a_schedule_as_a_record(cron: StandIns, repo: Repository, invoke: Run, settings: Path) -> None:
+    """What is in force, where it was written, and what was written."""
+    record = invoke("schedule", "--at", "5:07", "--auto-adopt")
+    (file,) = record.pop("files")
+    assert file["path"] == "crontab"
+    assert file["text"] + THEIRS == cron.crontab.read_text()
+    assert "7 5 * * *" in file["text"]
+    assert record == {
+        "v": 1,
+        "id": entry_id(str(repo.path)),
+        "repository": str(repo.path),
+        "at": "05:07",
+        "scheduler": "cron",
+        "auto_adopt": True,
+        "written": True,
+        "moved_from": [],
+        "notes": [],
+    }
+    assert listed(invoke) == [
+        {
+            "id": record["id"],
+            "scheduler": "cron",
+            "repository": str(repo.path),
+            "at": "05:07",
+            "auto_adopt": True,
+            "python": sys.executable,
+            "last_run": None,
+            "last_exit": None,
+            "log": str(repo.path / ".git" / "skillopt" / "schedule.log"),
+            "problems": [],
+        }
+    ]
+    assert invoke("unschedule")["removed"] == [
+        {"id": record["id"], "repository": str(repo.path), "scheduler": "cron"},
+    ]
+
+
+def test_the_time_of_the_users_settings_is_taken_where_none_is_given(
+    cron: StandIns, repo: Repository, invoke: Run, settings: Path
+) -> None:
+    """A flag wins; a repository may not say when somebody's machine works."""
+    with (settings / "config.toml").open("a") as file:
+        file.write('[schedule]\nat = "22:05"\n')
+    assert invoke("schedule", "--print")["at"] == "22:05"
+    assert invoke("schedule", "--print", "--at", "21:00")["at"] == "21:00"
+    repo.write({".skillopt.toml": '[schedule]\nat = "12:00"\n'})
+    assert "may not be set by a repository" in invoke("schedule", code=2)["error"]["message"]
+
+
+@pytest.mark.parametrize("scheduler", ["cron", "systemd", "launchd", "windows"])
+def test_what_would_be_written_is_shown_and_not_written(
+    standins: StandIns, repo: Repository, say: Say, isolated: Path, scheduler: str
+) -> None:
+    """Also for schedulers that this machine does not have."""
+    text = say("schedule", "--print", "--with", scheduler)
+    assert "skillopt_git" in text
+    assert str(repo.path) in text
+    assert [path.name for path in isolated.iterdir()] == [".gitconfig"]
+    assert not (repo.path / ".git" / "skillopt").exists()
+    assert not standins.crontab.exists()
+
+
+def test_from_a_linked_worktree_the_main_one_is_scheduled(
+    cron: StandIns, repo: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: Path
+) -> None:
+    """There is one entry a repository; and a bare one is scheduled by its folder."""
+    linked, bare = tmp_path / "linked", tmp_path / "acme.git"
+    repo.git("worktree", "add", "--quiet", str(linked))
+    repo.git("clone", "--quiet", "--bare", ".", str(bare))
+    assert told(capsys, "schedule", "--repo", str(linked)).startswith(f"{repo.path} runs every day")
+    assert told(capsys, "schedule", "--repo", str(bare)).startswith(f"{bare} runs every day")
+    assert f"--private {bare}/skillopt" in cron.crontab.read_text()
+    assert told(capsys, "unschedule", "--repo", str(linked)).startswith(f"{repo.path} is no longer")
+    assert cron.crontab.read_text().count(">>>") == 1
+
+
+def test_what_will_be_missing_at_night_is_told(
+    cron: StandIns, invoke: Run, say: Say, isolated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable of this shell is none of the scheduler's; the user's file of keys is read."""
+    monkeypatch.setenv("SKILLOPT_REPLAY_BACKEND", "mock")
+    backend, lost = invoke("schedule")["notes"]
+    assert backend.startswith("no backend is chosen for scheduled runs")
+    assert str(isolated / ".config" / "skillopt" / "config.toml") in backend
+    assert lost.startswith("scheduled runs do not see SKILLOPT_REPLAY_BACKEND")
+    keys = isolated / ".config" / "skillopt" / "env"
+    keys.parent.mkdir(parents=True)
+    keys.write_text("SKILLOPT_REPLAY_BACKEND=mock\n")
+    keys.chmod(0o600)
+    assert invoke("schedule")["notes"] == []
+
+
+def test_notes_are_told_to_a_person_beside_the_result(
+    cron: StandIns, repo: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On stderr, for they are no result."""
+    assert cli.run(["schedule", "--repo", str(repo.path)]) == 0
+    assert "note: no backend is chosen" in capsys.readouterr().err
+
+
+def test_keys_that_others_may_read_refuse(cron: StandIns, invoke: Run, settings: Path) -> None:
+    """Before anything is written."""
+    (settings / "env").write_text("ACME_KEY=1\n")
+    (settings / "env").chmod(0o644)
+    error = invoke("schedule", code=5)["error"]
+    assert (error["kind"], error["hint"]) == ("safety", f"chmod 600 {settings / 'env'}")
+    assert cron.crontab.read_text() == THEIRS
+
+
+def test_what_is_wrong_is_refused_before_anything_is_written(cron: StandIns, say: Say, settings: Path) -> None:
+    """A time that is none, a scheduler that is unknown or not there, options that do not go together."""
+    assert "'25:00' is no time of day" in say("schedule", "--at", "25:00", code=2)
+    assert "did you mean 'systemd'?" in say("schedule", "--with", "systemctl", code=2)
+    assert "known: auto, systemd, cron" in say("unschedule", "--with", "at", code=2)
+    assert "launchd cannot be used here" in say("schedule", "--with", "launchd", code=2)
+    assert "goes with none" in say("schedule", "--list", "--auto-adopt", code=2)
+    cron.fail("crontab", "-l", "Permission denied")
+    assert "Permission denied" in say("schedule", code=1)
+    assert cron.crontab.read_text() == THEIRS
+
+
+def test_a_repository_in_a_folder_that_no_line_can_hold_is_refused(
+    cron: StandIns, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line break would begin a line of its own in the crontab."""
+    repo = Repository.create(tmp_path / "a\n* * * * * touch x", {})
+    assert cli.run(["schedule", "--repo", str(repo.path)]) == 2
+    assert "cannot be written into a schedule" in capsys.readouterr().err
+    assert cron.crontab.read_text() == THEIRS
+
+
+# --- which scheduler ---------------------------------------------------------------------------------------------
+
+
+def test_systemd_is_taken_where_it_answers(standins: StandIns, invoke: Run, settings: Path) -> None:
+    """Else cron, though the program is there."""
+    standins.add("systemctl", "crontab")
+    assert invoke("schedule", "--print")["scheduler"] == "systemd"
+    standins.fail("systemctl", "show", "Failed to connect to bus")
+    assert invoke("schedule", "--print")["scheduler"] == "cron"
+
+
+@pytest.mark.parametrize(
+    ("platform", "program", "scheduler"), [("darwin", "launchctl", "launchd"), ("win32", "schtasks", "windows")]
+)
+def test_a_platforms_own_scheduler_is_taken_before_cron(
+    standins: StandIns, platform: str, program: str, scheduler: str
+) -> None:
+    """It makes up for nights that the machine slept through; but only where it is there."""
+    standins.add("crontab")
+    assert chosen("auto", {}, platform).name == "cron"
+    standins.add(program)
+    assert chosen("auto", {}, platform).name == scheduler
+
+
+def test_without_any_scheduler_it_says_what_to_install(standins: StandIns, say: Say) -> None:
+    """And what is missing of each."""
+    error = say("schedule", code=2)
+    assert "systemd: there is no `systemctl` command; cron: there is no `crontab` command" in error
+    assert "apt install cron" in error
+
+
+def test_a_repository_is_in_one_scheduler_only(
+    cron: StandIns, repo: Repository, say: Say, invoke: Run, settings: Path
+) -> None:
+    """Else it would run twice a night."""
+    invoke("schedule")
+    cron.crontab.write_text(OTHERS + cron.crontab.read_text())
+    cron.add("systemctl")
+    assert "It is no longer scheduled with cron." in say("schedule", "--at", "04:00")
+    assert cron.crontab.read_text() == OTHERS + THEIRS
+    assert [(item["scheduler"], item["at"]) for item in listed(invoke)] == [("systemd", "04:00"), ("cron", "03:17")]
+
+
+def test_a_scheduler_that_cannot_be_looked_at_is_told_and_does_not_hinder_another(
+    cron: StandIns, repo: Repository, say: Say, invoke: Run, settings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Unless it may be the one that was meant."""
+    cron.add("systemctl")
+    cron.fail("crontab", "-l", "not allowed")
+    (note,) = invoke("schedule")["notes"]
+    assert "could not be looked for: crontab -l: not allowed" in note
+    record = invoke("schedule", "--list")
+    assert (len(record["schedules"]), record["problems"]) == (1, ["crontab -l: not allowed"])
+    assert "not looked at: crontab -l: not allowed" in told(capsys, "schedule", "--list")
+    assert "not looked at: crontab -l: not allowed" in told(capsys, "unschedule", "--repo", str(repo.path))
+    assert "crontab -l: not allowed" in say("unschedule", code=1)
+    assert say("unschedule", "--with", "systemd") == "Nothing was scheduled.\n"
+
+
+# --- list and unschedule -----------------------------------------------------------------------------------------
+
+
+def test_the_list_tells_of_every_repository_and_what_is_wrong(
+    cron: StandIns, repo: Repository, invoke: Run, say: Say, tmp_path: Path, settings: Path
+) -> None:
+    """A run that failed, a repository and an interpreter that are gone, lines that cannot be read."""
+    other = Repository.create(tmp_path / "acme shop", {"README.md": "# acme-shop\n"})
+    gone = str(other.path)
+    assert cli.run(["schedule", "--auto-adopt", "--repo", gone]) == 0
+    invoke("schedule")
+    shutil.rmtree(other.path)
+    tried = datetime(2026, 11, 29, 3, 17, 9, tzinfo=UTC)
+    private = Private(repo.path / ".git" / "skillopt")
+    private.save("schedule.json", Nightly(tried=tried, code=2))
+    found = {item["repository"]: item for item in listed(invoke)}
+    assert found[gone]["problems"] == [
+        f"the repository is gone: `skillopt-git unschedule --repo '{gone}'` takes the schedule away"
+    ]
+    mine = found[str(repo.path)]
+    assert (mine["last_run"], mine["last_exit"]) == ("2026-11-29T03:17:09.000Z", 2)
+    assert mine["problems"] == [f"the last run ended with 2: see {mine['log']}"]
+    text = say("schedule", "--list")
+    assert f"{gone} at 03:17 with cron, adopts what is strong\n" in text
+    assert "  last run: 2026-11-29 03:17 UTC, exit 2\n" in text
+
+    private.nightly_file.write_text('{"v": 2}')
+    assert "newer tool" in say("schedule", "--list")
+    private.save("schedule.json", Nightly(tried=tried))
+    cron.crontab.write_text(cron.crontab.read_text().replace(sys.executable, "/opt/gone/python"))
+    assert "the interpreter /opt/gone/python is gone: schedule again" in say("schedule", "--list")
+    assert "  last run: 2026-11-29 03:17 UTC, not ended\n" in say("schedule", "--list")
+    cron.crontab.write_text(cron.crontab.read_text().replace("--quiet", "--loud"))
+    assert f"{entry_id(gone)} with cron\n  last run: none yet\n  - its lines" in say("schedule", "--list")
+
+
+def test_a_repository_that_is_gone_can_be_unscheduled(
+    cron: StandIns, repo: Repository, tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: Path
+) -> None:
+    """By the folder where it was, also behind a link; a folder that was never scheduled is a mistake."""
+    (tmp_path / "link").symlink_to(tmp_path)
+    for folder in (repo.path, tmp_path / "link" / repo.path.name):
+        if not repo.path.exists():
+            Repository.create(repo.path, {})
+        told(capsys, "schedule", "--repo", str(repo.path))
+        shutil.rmtree(repo.path)
+        assert "is no longer scheduled" in told(capsys, "unschedule", "--repo", str(folder))
+        assert cron.crontab.read_text() == THEIRS
+    assert cli.run(["unschedule", "--repo", str(repo.path)]) == 2
+    assert f"{repo.path} is not a folder" in capsys.readouterr().err
+
+
+def test_all_of_them_go_at_once(
+    cron: StandIns, repo: Repository, say: Say, tmp_path: Path, settings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of every repository, also one whose lines cannot be read any more."""
+    other = Repository.create(tmp_path / "acme-shop", {})
+    for item in (repo, other):
+        told(capsys, "schedule", "--repo", str(item.path))
+    text = cron.crontab.read_text().replace(f"--repo {other.path}", "--repo /elsewhere")
+    cron.crontab.write_text(text)
+    assert sorted(say("unschedule", "--all").splitlines()) == [
+        f"{repo.path} is no longer scheduled with cron.",
+        f"the repository of {entry_id(str(other.path))} is no longer scheduled with cron.",
+    ]
+    assert cron.crontab.read_text() == THEIRS
+    assert say("unschedule", "--all") == "Nothing was scheduled.\n"
+
+
+def test_scheduling_again_keeps_what_is_known_of_the_last_run(
+    cron: StandIns, repo: Repository, invoke: Run, settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And takes the PATH anew."""
+    invoke("schedule")
+    private = Private(repo.path / ".git" / "skillopt")
+    first = private.nightly()
+    assert first.environ == {"PATH": cron.path}
+    tried = datetime(2026, 11, 29, 3, 17, tzinfo=UTC)
+    private.save("schedule.json", Nightly(environ=first.environ, since=first.since, tried=tried, code=0))
+    monkeypatch.setenv("PATH", f"{cron.path}:/opt/bin")
+    invoke("schedule")
+    again = private.nightly()
+    assert (again.environ, again.tried, again.code) == ({"PATH": f"{cron.path}:/opt/bin"}, tried, 0)
+    assert again.since is not None
+    assert first.since is not None
+    assert again.since > first.since
+
+
+def test_what_schedulers_start_is_no_verb_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither the help nor a guess names it."""
+    assert cli.run(["--help"]) == 0
+    assert "scheduled " not in capsys.readouterr().out
+    assert cli.run(["scheduledd"]) == 2
+    assert "did you mean schedule or unschedule?" in capsys.readouterr().err
+    assert json.dumps(list(cli.VERBS)).count("schedule") == 3
