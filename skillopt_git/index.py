@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillopt_git.lines import pack, unpack
-from skillopt_git.private import write
 from skillopt_git.transcripts import Entry, Home
+from skillopt_git.whole import write
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ class _Run:
         if not self.options.dry_run:
             shop.sync()
             tidy(shop.desk())
-            notes += self._finish_started()
+            notes += [*shop.catch_up(), *self._finish_started()]
         history = shop.history()
         inputs = self._inputs(taught.teachable, history)
         stale = outdated(shop, inputs)

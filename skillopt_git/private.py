@@ -9,9 +9,8 @@ import json
 import os
 import re
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +23,7 @@ from skillopt_git.bank import Bank, upgraded
 from skillopt_git.errors import Busy, ConfigError
 from skillopt_git.model import RECORD, RECORD_VERSION
 from skillopt_git.transcripts import Home
+from skillopt_git.whole import sweep, write
 from skillopt_git.window import Window
 
 KEY_BYTES = 32
@@ -161,6 +161,7 @@ class Private:
             raise Busy(f"{who} is already at work in this repository", "try again when it is done") from error
         try:
             write(owner, f"process {os.getpid()}".encode())
+            sweep(self.folder, owner.stat().st_mtime)
             yield
         finally:
             owner.unlink(missing_ok=True)
@@ -176,24 +177,3 @@ def refuse_newer(data: bytes, where: str) -> None:
     version = record.get("v") if isinstance(record, dict) else None
     if isinstance(version, int) and version > RECORD_VERSION:
         raise ConfigError(f"{where} was written by a newer tool (v {version})", "update skillopt-git")
-
-
-def write(path: Path, data: bytes, *, replace: bool = True, lasting: bool = True) -> None:
-    """The whole file or nothing, readable by its owner only. Without `replace` a file that is there stays.
-
-    What is not `lasting` may be lost with the machine's power, which spares waiting for the disk.
-    """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            if lasting:
-                file.flush()
-                os.fsync(file.fileno())
-        if replace:
-            Path(temporary).replace(path)
-        else:
-            with suppress(FileExistsError):
-                path.hardlink_to(temporary)
-    finally:
-        Path(temporary).unlink(missing_ok=True)

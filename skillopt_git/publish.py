@@ -65,6 +65,14 @@ def behind(proposal: Proposal) -> bool:
     return proposal.published is not None and set(proposal.published.data.get("edits", ())) != pending
 
 
+def rebuilt(repo: GitRepo, ledger: Ledger, proposal: Proposal, author: Identity) -> bool:
+    """Whether the branch holds just what is pending, though no event says so: who rebuilt it broke off before."""
+    now = repo.ref(f"{HEADS}{proposal.branch}")
+    if now is None or now == proposal.tip or not behind(proposal):
+        return False
+    return now == build(repo, ledger.evidence, proposal, author, scanner=ledger.scanner).tip
+
+
 def state(repo: GitRepo, proposal: Proposal) -> State:
     """Whether the branch may be rewritten: ours as we left it, and not on somebody's desk."""
     ref = f"{HEADS}{proposal.branch}"

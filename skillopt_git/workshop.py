@@ -16,6 +16,7 @@ from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event, run_id
 from skillopt_git.outcomes import awaited, sync
 from skillopt_git.private import Private
+from skillopt_git.publish import publish, rebuilt
 from skillopt_git.recall import History, recall
 from skillopt_git.record import Stamp
 from skillopt_git.redact import Redactor
@@ -60,6 +61,16 @@ class Workshop:
     def sync(self) -> None:
         """Records what people did since. Said as real: what a person decided counts for every run."""
         self.ledger.append(self._noticed(), when=self.stamp.now, message="Note what became of proposals")
+
+    def catch_up(self) -> list[str]:
+        """Records the branches that a run or verb rebuilt and broke off; without it they would count as touched."""
+        found = []
+        for proposal in self.everything().open:
+            if rebuilt(self.repo, self.ledger, proposal, self.author):
+                stamp = replace(self.stamp, simulated=proposal.simulated)
+                publish(self.repo, self.ledger, proposal, author=self.author, stamp=stamp)
+                found.append(f"{proposal.branch} was rebuilt by a run or verb that broke off; that is noted now")
+        return found
 
     def _noticed(self) -> tuple[Event, ...]:
         known = recall(self.ledger.events(), simulated=True)

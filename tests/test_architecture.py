@@ -16,7 +16,7 @@ GIT = ("gitrepo", "history", "targets", "worktrees")  # one adapter: only the fi
 PLACES = {
     "skillopt_git": "nouns",
     **dict.fromkeys(("model", "errors", "schema", "config", "ports", "transcripts", "window"), "nouns"),
-    **dict.fromkeys(("dialogue", "folders", "lines"), "files"),
+    **dict.fromkeys(("dialogue", "folders", "lines", "whole"), "files"),
     **dict.fromkeys(("sources", "backends", "forges", *GIT), "adapters"),
     **dict.fromkeys(("accounts", "decide", "index", "ledger", "outcomes", "present"), "keepers"),
     **dict.fromkeys(("private", "publish", "record", "taskbranch", "tasksfile"), "keepers"),

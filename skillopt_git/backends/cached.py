@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,6 +17,7 @@ from skillopt_git.errors import ConfigError
 from skillopt_git.model import canonical_json
 from skillopt_git.ports import Backend, CallFailed, Reply, Request, Usage
 from skillopt_git.schema import dump, read
+from skillopt_git.whole import write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +73,7 @@ class Cached:
         reply = replace(result, text=self.redact(text))
         for folder in (self.folder, path.parent):  # `parents=True` would make the upper one with other permissions
             folder.mkdir(mode=0o700, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            json.dump(dump(reply), file)
-        Path(temporary).replace(path)
+        write(path, json.dumps(dump(reply)).encode(), lasting=False)
         return reply
 
 
