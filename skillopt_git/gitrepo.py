@@ -174,10 +174,8 @@ class GitRepo:
         return "0" * (64 if self.object_format == "sha256" else 40)
 
     def private_dir(self) -> Path:
-        """The folder for what never leaves this clone; made on first use, for its owner's eyes only."""
-        folder = self.common_dir / "skillopt"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        return folder
+        """The folder for what never leaves this clone; `Private` makes it when it is needed."""
+        return self.common_dir / "skillopt"
 
     def identity(self) -> Identity | None:
         """Who the user is to git; None where nobody has told it."""

@@ -33,12 +33,16 @@ class Workshop:
     author: Identity
     base: Base
     stamp: Stamp
-    redact: Redactor
+
+    @property
+    def redact(self) -> Redactor:
+        """Made when it is needed, for the key behind it is written on first use: looking on writes nothing."""
+        return Redactor(self.private.key(), self.ledger.scanner)
 
     def bank(self) -> Bank:
         """What was redacted when it came in is redacted anew only for words that were denied since."""
         bank = self.private.bank()
-        return bank.cleaned(self.redact) if self.redact.scanner.deny_words else bank
+        return bank.cleaned(self.redact) if self.ledger.scanner.deny_words else bank
 
     def events(self) -> tuple[Event, ...]:
         """The ledger with what people did since, noticed and not yet recorded."""
@@ -79,13 +83,11 @@ class Workshop:
 
 def open_workshop(path: Path, config: Config, *, now: datetime, simulated: bool = False) -> Workshop:
     repo = GitRepo.open(path)
-    private = Private(repo.private_dir())
     return Workshop(
         repo=repo,
-        private=private,
+        private=Private(repo.private_dir()),
         ledger=wiring.ledger(config, repo),
         author=wiring.author(config),
         base=default_base(repo, config.propose.base),
         stamp=Stamp(run=run_id(now, secrets.token_hex(4)), now=now, simulated=simulated),
-        redact=wiring.redactor(config, private),
     )

@@ -12,10 +12,9 @@ import signal
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Literal, NoReturn
 
@@ -25,6 +24,7 @@ from skillopt_git.commands import options
 from tests.nights import obedient
 
 KILLED = -signal.SIGKILL
+When = Literal["before", "after"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Point:
     """Where a process dies: before or after the `nth` call of `at` ("module:attribute") that holds all of `words`."""
 
     at: str
-    when: Literal["before", "after"] = "after"
+    when: When = "after"
     nth: int = 1
     words: tuple[str, ...] = ()
 
@@ -91,7 +91,7 @@ def _read(file: IO[bytes]) -> str:
 
 
 def _live(
-    words: Sequence[str], now: datetime, point: Point | None, counting: Sequence[str], counted: IO[bytes]
+    words: Sequence[str], now: datetime, point: Point | None, counting: Iterable[str], counted: IO[bytes]
 ) -> NoReturn:
     """The rest of a forked process; whatever happens, it does not go on as its parent."""
     code = 70
@@ -119,7 +119,7 @@ def _stop_the_clock(now: datetime) -> None:
         def now(cls, tz: tzinfo | None = None) -> Stopped:
             return cls.fromtimestamp(now.timestamp(), tz)
 
-    options.datetime = Stopped  # type: ignore[misc]
+    options.datetime = Stopped  # type: ignore[attr-defined]
 
 
 def _arm(point: Point) -> None:
@@ -147,9 +147,9 @@ def _wrap(
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         call = repr((args, kwargs))
         before(call)
-        result = real(*args, **kwargs)
-        after(call)
-        return result
+        try:
+            return real(*args, **kwargs)
+        finally:
+            after(call)
 
     setattr(owner, name, wrapped)
-

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,7 +31,7 @@ from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event
 from skillopt_git.private import KEY_BYTES, Private
 from skillopt_git.recall import History, recall
-from tests.breaking import KILLED, Ended, Point, played
+from tests.breaking import KILLED, Ended, Point, When, played
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, snapshot, tree
 from tests.nights import PNPM, TICKET, arguments
@@ -146,7 +146,7 @@ def prepare(root: Path) -> Stage:
 def _warm_up(stage: Stage) -> None:
     """A night in this very process: what it loads, every later process has."""
     with contextlib.redirect_stdout(io.StringIO()):
-        cli.run(arguments("run", ["--json"], stage.repo, stage.root / "claude"))
+        cli.run(arguments("run", ["--json", "--lookback-hours", "0"], stage.repo, stage.root / "claude"))
     stage.set("fresh")
 
 
@@ -188,7 +188,7 @@ def broken(stage: Stage, name: Scene, point: Point, label: str, right: dict[str,
     stage.set(start)
     before = _users(stage)
     died = stage.play(words, now=LATER, point=point)
-    wrong = [] if died.code == KILLED else [f"did not die there, but ended with {died.code}: {died.err or died.out}"]
+    wrong = [] if died.code == KILLED else [f"did not die there, but ended with {died.code}: {died.err or died.said}"]
     if words == ["run"] and _users(stage) != before:
         wrong.append("something of the user's was touched")
     wrong += [*_damage(stage)]
@@ -227,7 +227,9 @@ def _ours(ref: str) -> bool:
 def _damage(stage: Stage) -> Iterator[str]:
     """What is half-written: in git, in the work tree, in the ledger, in the private folder."""
     repo = stage.repo
-    checked = subprocess.run(["git", "fsck", "--strict", "--no-dangling"], cwd=repo.path, capture_output=True, text=True)
+    checked = subprocess.run(
+        ["git", "fsck", "--strict", "--no-dangling"], cwd=repo.path, capture_output=True, text=True
+    )
     if checked.returncode or checked.stderr:
         yield f"git fsck: {checked.stderr}"
     if changed := repo.git("status", "--porcelain"):
@@ -308,12 +310,15 @@ def seeded(stage: Stage, count: int, seed: int) -> Iterator[Row]:
         calls[name] = Counter(dict.fromkeys(CALLS, 0))
         _well(stage.play(words, now=LATER, count=calls[name]))
     right = {name: whole(stage, name) for name in calls}
-    for _ in range(count):
-        name = draw.choice(list(calls))
-        at = draw.choice([at for at, number in sorted(calls[name].items()) if number])
-        when: Literal["before", "after"] = draw.choice(["before", "after"])
-        nth = draw.randint(1, calls[name][at])
-        yield broken(stage, name, Point(at, when, nth), f"{when} call {nth} of {at}", right[name])
+    every = [
+        (name, Point(at, when, nth))
+        for name, counted in calls.items()
+        for at in CALLS
+        for nth in range(1, counted[at] + 1)
+        for when in get_args(When)
+    ]
+    for name, point in draw.sample(every, count):
+        yield broken(stage, name, point, f"{point.when} call {point.nth} of {point.at}", right[name])
 
 
 def isolate(root: Path) -> None:

@@ -26,6 +26,7 @@ from skillopt_git.redact import Redactor
 from tests.helpers import Repository
 from tests.nights import PNPM, RULE, SKILL, TICKET, Run, obedient, sessions, taught
 
+
 def choice(
     script: Callable[[Request], Reply | CallFailed] = obedient, **fields: Any
 ) -> tuple[wiring.ModelChoice, Scripted]:

@@ -26,6 +26,7 @@ class Cached:
     folder: Path
     templates: str  # digest of the prompt templates
     redact: Callable[[str], str]
+    aside: Callable[[Path], None]  # keeps what is damaged out of the way
 
     @property
     def name(self) -> str:
@@ -52,7 +53,7 @@ class Cached:
         results: dict[int, Reply | CallFailed] = {
             place: replace(reply, text=self.redact(reply.text))  # a word may have been denied since
             for place, path in enumerate(paths)
-            if (reply := _load(path)) is not None
+            if (reply := self._load(path)) is not None
         }
         missing = [place for place in range(len(paths)) if place not in results]
         answers = self.inner.complete([requests[place] for place in missing]) if missing else ()
@@ -76,10 +77,12 @@ class Cached:
         write(path, json.dumps(dump(reply)).encode(), lasting=False)
         return reply
 
-
-def _load(path: Path) -> Reply | None:
-    """A remembered answer, which costs nothing again. A damaged file is as good as none, and is written anew."""
-    try:
-        return replace(read(Reply, path.read_bytes(), where=str(path)), usage=Usage())
-    except (OSError, ConfigError):
-        return None
+    def _load(self, path: Path) -> Reply | None:
+        """A remembered answer, which costs nothing again. In the place of a damaged one it is asked for anew."""
+        try:
+            return replace(read(Reply, path.read_bytes(), where=str(path)), usage=Usage())
+        except FileNotFoundError:
+            return None
+        except (IsADirectoryError, PermissionError, ConfigError):
+            self.aside(path)
+            return None
