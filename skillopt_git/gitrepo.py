@@ -241,7 +241,7 @@ class GitRepo:
         now = self.ref(ref)
         if now != old:
             return RefMoved(f"{ref} is at {now or 'nothing'}, and was at {old or 'nothing'}", "try again")
-        if ".lock'" in done.words[0]:
+        if ".lock': File exists" in done.words[0]:
             return RefMoved(done.error.message, done.error.hint)
         clash = re.search(r"'(\S+)' exists; cannot create", done.words[0])
         hint = f"a ref cannot also be a folder of refs: rename or delete {clash[1]}" if clash else done.error.hint

@@ -42,10 +42,10 @@ class Index:
         path = self._path(home)
         try:
             data = path.read_bytes()
-        except IsADirectoryError:
-            self.aside(path)
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         except OSError:
+            self.aside(path)
             return {}
         try:
             kept = unpack(data, _Kept)

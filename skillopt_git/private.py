@@ -157,7 +157,7 @@ class Private:
             self.aside(path)
         try:
             return path.read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def aside(self, path: Path) -> None:

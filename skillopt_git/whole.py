@@ -27,6 +27,9 @@ def write(path: Path, data: bytes, *, replace: bool = True, lasting: bool = True
         else:
             with suppress(FileExistsError):
                 path.hardlink_to(temporary)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk does not say where it is full
+        raise
     finally:
         Path(temporary).unlink(missing_ok=True)
 

@@ -83,6 +83,6 @@ class Cached:
             return replace(read(Reply, path.read_bytes(), where=str(path)), usage=Usage())
         except FileNotFoundError:
             return None
-        except (IsADirectoryError, PermissionError, ConfigError):
+        except (OSError, ConfigError):
             self.aside(path)
             return None
