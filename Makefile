@@ -5,12 +5,13 @@ RUN := .venv/bin/python -m
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 
-.PHONY: help demo test corpus e2e bench docs build clean
+.PHONY: help demo test corpus kills e2e bench docs build clean
 
 help:
 	@echo "make demo    watch a simulated night in a throwaway repository"
 	@echo "make test    format, lint, types, tests with branch coverage"
 	@echo "make corpus  compare what is read of genuine sessions with what they hold"
+	@echo "make kills   kill every verb at every step, and see what the next run makes of it"
 	@echo "make e2e     the tests that need more than this checkout"
 	@echo "make bench   every benchmark"
 	@echo "make docs    write the generated pages anew"
@@ -28,6 +29,9 @@ test: $(READY)
 
 corpus: $(READY)
 	@$(RUN) tests.corpus
+
+kills: $(READY)
+	@$(RUN) tests.broken
 
 e2e: $(READY)
 	@$(RUN) pytest -m e2e; code=$$?; \

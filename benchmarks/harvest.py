@@ -106,7 +106,7 @@ def _harvest(home: Path) -> Harvest:
         redact=Redactor(b"0" * 32),
         headless="keep",
         limit=SESSIONS,
-        index=Index(home / "index", "benchmark"),
+        index=Index(home / "index", "benchmark", Path.unlink),
         notify=lambda event: None,
     )
 

@@ -211,10 +211,8 @@ class GitRepo:
         return "0" * (64 if self.object_format == "sha256" else 40)
 
     def private_dir(self) -> Path:
-        """The folder for what never leaves this clone; made on first use, for its owner's eyes only."""
-        folder = self.common_dir / "skillopt"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        return folder
+        """The folder for what never leaves this clone; `Private` makes it when it is needed."""
+        return self.common_dir / "skillopt"
 
     def identity(self) -> Identity | None:
         """Who the user is to git; None where nobody has told it."""
@@ -280,7 +278,7 @@ class GitRepo:
         now = self.ref(ref)
         if now != old:
             return RefMoved(f"{ref} is at {now or 'nothing'}, and was at {old or 'nothing'}", "try again")
-        if ".lock'" in done.words[0]:
+        if ".lock': File exists" in done.words[0]:
             return RefMoved(done.error.message, done.error.hint)
         clash = re.search(r"'(\S+)' exists; cannot create", done.words[0])
         hint = f"a ref cannot also be a folder of refs: rename or delete {clash[1]}" if clash else done.error.hint

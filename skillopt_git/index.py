@@ -6,14 +6,14 @@ A memory only: it holds what is redacted, and one that is damaged, or from other
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from skillopt_git.lines import pack, unpack
-from skillopt_git.private import write
 from skillopt_git.transcripts import Entry, Home
+from skillopt_git.whole import write
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,33 @@ class _Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class _Maker:
+    made_by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Index:
-    """One file a home. `made_by` names this version and whatever settings shape what is kept."""
+    """One file a home. `made_by` names this version and whatever settings shape what is kept; `aside` keeps what is
+    damaged out of the way."""
 
     folder: Path
     made_by: str
+    aside: Callable[[Path], None]
 
     def recall(self, home: Home) -> Mapping[str, Entry]:
+        path = self._path(home)
         try:
-            kept = unpack(self._path(home).read_bytes(), _Kept)
-        except (OSError, ValueError):
+            data = path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except OSError:
+            self.aside(path)
+            return {}
+        try:
+            kept = unpack(data, _Kept)
+        except ValueError:
+            if not self._is_of_others(data):
+                self.aside(path)
             return {}
         entries = kept.entries if kept.made_by == self.made_by else ()
         return {entry.files[0].path: entry for entry in entries if entry.files}
@@ -44,6 +61,13 @@ class Index:
         with suppress(OSError):
             self.folder.mkdir(mode=0o700, exist_ok=True)
             write(self._path(home), pack(_Kept(self.made_by, tuple(entries.values()))), lasting=False)
+
+    def _is_of_others(self, data: bytes) -> bool:
+        """What another version kept may look otherwise, and is no damage."""
+        try:
+            return unpack(data, _Maker).made_by != self.made_by
+        except ValueError:
+            return False
 
     def _path(self, home: Home) -> Path:
         return self.folder / f"{hashlib.sha256(chr(0).join(home).encode()).hexdigest()[:16]}.json"

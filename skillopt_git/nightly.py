@@ -81,8 +81,8 @@ def run(
         return _Run(shop, config, options, door, clock, notify).whole()
 
 
-def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Listener) -> Known:
-    """What a real run would know before it replays anything. Writes nothing but what spares the next one work."""
+def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Listener) -> tuple[Known, Sequence[str]]:
+    """What a real run would know before it replays anything, and notes. Writes only what spares the next one work."""
     shop = open_workshop(path, config, now=now)
     known = wiring.reader(config)
     inputs = Inputs(
@@ -96,7 +96,7 @@ def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Liste
         people=wiring.committers(shop.repo, shop.base, known),
         machine=shop.private.machine(),
     )
-    return gather(inputs, config=config, now=now, notify=notify)
+    return gather(inputs, config=config, now=now, notify=notify), shop.private.notes
 
 
 @contextmanager
@@ -122,7 +122,7 @@ class _Run:
             notes += self._met()
             shop.sync()
             tidy(shop.desk())
-            notes += self._finish_started()
+            notes += [*shop.catch_up(), *self._finish_started(), *self._passed_over()]
         history = shop.history()
         inputs = self._inputs(taught.teachable, history)
         stale = outdated(shop, inputs)
@@ -277,6 +277,12 @@ class _Run:
             proposal = _named(self._recalled(), placement.branch)
             publish(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
         return next(iter(self._recalled().open), None)
+
+    def _passed_over(self) -> Iterator[str]:
+        damaged = self.shop.ledger.contents().damaged
+        if damaged:
+            lines = "1 damaged line" if damaged == 1 else f"{damaged} damaged lines"
+            yield f"{lines} in {self.shop.ledger.ref} passed over: what stood there does not count"
 
     def _recalled(self, events: Sequence[Event] = ()) -> History:
         """As it is recorded, with these events too."""

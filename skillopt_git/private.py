@@ -9,7 +9,6 @@ import json
 import os
 import re
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from skillopt_git.bank import Bank, upgraded
 from skillopt_git.errors import Busy, ConfigError
 from skillopt_git.model import RECORD, RECORD_VERSION
 from skillopt_git.transcripts import Home
+from skillopt_git.whole import sweep, write
 from skillopt_git.window import Window
 
 KEY_BYTES = 32
@@ -99,23 +99,19 @@ class Private:
     def reports(self) -> Path:
         return self.folder / "reports"
 
+    def made(self) -> Path:
+        """The folder, on first use; whoever only looks makes none."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        return self.folder
+
     def key(self) -> bytes:
         """The random key behind redaction marks; made on first use, by whoever comes first."""
-        path = self.folder / "key"
-        if path.is_file() and path.stat().st_size != KEY_BYTES:
-            self._aside(path)
-        if not path.is_file():
-            write(path, secrets.token_bytes(KEY_BYTES), replace=False)
-        return path.read_bytes()
+        return self._once("key", secrets.token_bytes(KEY_BYTES), rb"(?s:.{%d})" % KEY_BYTES)
 
     def machine(self) -> str:
         """What the ledger calls this clone: drawn once at random, so that nothing about the machine is in it."""
-        path = self.folder / "machine"
-        if path.is_file() and not re.fullmatch(rb"[0-9a-f]{%d}" % MACHINE_DIGITS, path.read_bytes()):
-            self._aside(path)
-        if not path.is_file():
-            write(path, secrets.token_hex(MACHINE_DIGITS // 2).encode(), replace=False)
-        return path.read_text(encoding="ascii")
+        drawn = secrets.token_hex(MACHINE_DIGITS // 2).encode()
+        return self._once("machine", drawn, rb"[0-9a-f]{%d}" % MACHINE_DIGITS).decode("ascii")
 
     def bank(self) -> Bank:
         return self._load(Bank, "bank.json", upgraded) or Bank()
@@ -131,11 +127,11 @@ class Private:
         return self._load(Nightly, self.nightly_file.name) or Nightly()
 
     def save(self, name: str, value: Bank | Checkpoint | Nightly) -> None:
-        write(self.folder / name, json.dumps(schema.dump(value), ensure_ascii=False, indent=1).encode())
+        write(self.made() / name, json.dumps(schema.dump(value), ensure_ascii=False, indent=1).encode())
 
     def report(self, run: str, files: Mapping[str, str]) -> Path:
         folder = self.reports / run
-        for made in (self.reports, folder):
+        for made in (self.made(), self.reports, folder):
             made.mkdir(mode=0o700, exist_ok=True)
         for name, text in files.items():
             write(folder / name, text.encode())
@@ -154,36 +150,60 @@ class Private:
     def _load(self, type_: type[T], name: str, upgrade: Callable[[bytes], bytes] = bytes) -> T | None:
         """Raises `ConfigError` for a record of a newer tool, which is not damaged."""
         path = self.folder / name
-        if not path.is_file():
+        data = self._read(path)
+        if data is None:
             return None
-        data = path.read_bytes()
         refuse_newer(data, str(path))
         try:
             return schema.read(type_, upgrade(data), where=str(path))
         except (ConfigError, AttributeError, TypeError, ValueError):
-            self._aside(path)
+            self.aside(path)
             return None
 
-    def _aside(self, path: Path) -> None:
+    def _once(self, name: str, drawn: bytes, form: bytes) -> bytes:
+        """What the file holds, if it has the form; else what was drawn, or what somebody else drew just before."""
+        path = self.folder / name
+        data = self._read(path)
+        if data is not None and not re.fullmatch(form, data):
+            self.aside(path)
+            data = None
+        if data is None:
+            write(self.made() / name, drawn, replace=False)
+        return path.read_bytes() if data is None else data
+
+    def _read(self, path: Path) -> bytes | None:
+        """None where there is nothing, or a folder, which is put aside. One that may not be read is no damage."""
+        if path.is_dir():
+            self.aside(path)
+        try:
+            return path.read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def aside(self, path: Path) -> None:
+        """Out of the way, and not lost: a person may want to look what was in it."""
         aside = path.with_name(f"{path.name}.damaged-{secrets.token_hex(4)}")
         path.replace(aside)
-        self.notes.append(f"{path.name} was damaged and is kept as {aside.name}; it starts anew")
+        where = path.relative_to(self.folder).as_posix()
+        self.notes.append(f"{where} was damaged and is kept as {aside.name}; it starts anew")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """One writer at a time, in all work trees. The system lets go of it when a process dies."""
-        held = FileLock(self.folder / "lock", timeout=0)
+        held = FileLock(self.made() / "lock", timeout=0)
         owner = self.folder / "lock.owner"
         try:
             held.acquire()
         except Timeout as error:
-            who = owner.read_text(encoding="utf-8") if owner.is_file() else "another process"
+            who = owner.read_text(encoding="utf-8", errors="replace") if owner.is_file() else "another process"
             raise Busy(f"{who} is already at work in this repository", "try again when it is done") from error
         try:
             write(owner, f"process {os.getpid()}".encode())
+            sweep(self.folder, owner.stat().st_mtime)
             yield
         finally:
-            owner.unlink(missing_ok=True)
+            with suppress(OSError):
+                owner.unlink()
             held.release()
 
 
@@ -196,24 +216,3 @@ def refuse_newer(data: bytes, where: str) -> None:
     version = record.get("v") if isinstance(record, dict) else None
     if isinstance(version, int) and version > RECORD_VERSION:
         raise ConfigError(f"{where} was written by a newer tool (v {version})", "update skillopt-git")
-
-
-def write(path: Path, data: bytes, *, replace: bool = True, lasting: bool = True) -> None:
-    """The whole file or nothing, readable by its owner only. Without `replace` a file that is there stays.
-
-    What is not `lasting` may be lost with the machine's power, which spares waiting for the disk.
-    """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            if lasting:
-                file.flush()
-                os.fsync(file.fileno())
-        if replace:
-            Path(temporary).replace(path)
-        else:
-            with suppress(FileExistsError):
-                path.hardlink_to(temporary)
-    finally:
-        Path(temporary).unlink(missing_ok=True)

@@ -70,6 +70,15 @@ def behind(proposal: Proposal) -> bool:
     return any(set(event.data.get("edits", ())) != pending for event in proposal.publications)
 
 
+def rebuilt(repo: GitRepo, ledger: Ledger, proposal: Proposal, author: Identity) -> bool:
+    """Whether the branch holds just what is pending, though no event says so: who rebuilt it broke off before."""
+    now = repo.ref(f"{HEADS}{proposal.branch}")
+    if now is None or now in proposal.tips or not behind(proposal):
+        return False
+    built = build(repo, ledger.evidence, proposal, author, scanner=ledger.scanner)
+    return now == finished(repo, built, replace(author, signs=False), now).tip
+
+
 def state(repo: GitRepo, proposal: Proposal) -> State:
     """Whether the branch may be rewritten: ours as we left it, and not on somebody's desk."""
     ref = f"{HEADS}{proposal.branch}"

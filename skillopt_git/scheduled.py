@@ -14,7 +14,8 @@ from pathlib import Path
 from skillopt_git.checkup import AGENTS
 from skillopt_git.envfile import env_file, variables
 from skillopt_git.errors import UsageError
-from skillopt_git.private import Nightly, Private, write
+from skillopt_git.private import Nightly, Private
+from skillopt_git.whole import write
 
 LOG = "schedule.log"
 LONGEST_LOG = 500_000  # bytes

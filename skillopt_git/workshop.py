@@ -16,6 +16,7 @@ from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event, run_id
 from skillopt_git.outcomes import awaited, sync
 from skillopt_git.private import Private
+from skillopt_git.publish import publish, rebuilt
 from skillopt_git.recall import History, recall
 from skillopt_git.record import Stamp
 from skillopt_git.redact import Redactor
@@ -32,12 +33,16 @@ class Workshop:
     author: Identity
     base: Base
     stamp: Stamp
-    redact: Redactor
+
+    @property
+    def redact(self) -> Redactor:
+        """Made when it is needed, for the key behind it is written on first use: looking on writes nothing."""
+        return Redactor(self.private.key(), self.ledger.scanner)
 
     def bank(self) -> Bank:
         """What was redacted when it came in is redacted anew only for words that were denied since."""
         bank = self.private.bank()
-        return bank.cleaned(self.redact) if self.redact.scanner.deny_words else bank
+        return bank.cleaned(self.redact) if self.ledger.scanner.deny_words else bank
 
     def events(self) -> tuple[Event, ...]:
         """The ledger with what people did since, noticed and not yet recorded."""
@@ -61,6 +66,16 @@ class Workshop:
         """Records what people did since. Said as real: what a person decided counts for every run."""
         self.ledger.append(self._noticed(), when=self.stamp.now, message="Note what became of proposals")
 
+    def catch_up(self) -> list[str]:
+        """Records the branches that a run or verb rebuilt and broke off; without it they would count as touched."""
+        found = []
+        for proposal in self.everything().open:
+            if rebuilt(self.repo, self.ledger, proposal, self.author):
+                stamp = replace(self.stamp, simulated=proposal.simulated)
+                publish(self.repo, self.ledger, proposal, author=self.author, stamp=stamp)
+                found.append(f"{proposal.branch} was rebuilt by a run or verb that broke off; that is noted now")
+        return found
+
     def _noticed(self) -> tuple[Event, ...]:
         known = recall(self.ledger.events(), simulated=True)
         return sync(self.repo, known, self.base, replace(self.stamp, simulated=False))
@@ -68,13 +83,11 @@ class Workshop:
 
 def open_workshop(path: Path, config: Config, *, now: datetime, simulated: bool = False) -> Workshop:
     repo = GitRepo.open(path)
-    private = Private(repo.private_dir())
     return Workshop(
         repo=repo,
-        private=private,
+        private=Private(repo.private_dir()),
         ledger=wiring.ledger(config, repo),
         author=wiring.author(config),
         base=default_base(repo, config.propose.base),
         stamp=Stamp(run=run_id(now, secrets.token_hex(4)), now=now, simulated=simulated),
-        redact=wiring.redactor(config, private),
     )

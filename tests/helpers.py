@@ -16,7 +16,7 @@ class Repository:
 
     @classmethod
     def create(cls, path: Path, files: Mapping[str, str | bytes]) -> Repository:
-        path.mkdir(parents=True)
+        path.mkdir(parents=True, exist_ok=True)
         made = cls(path)
         made.git("init", "--quiet", "--initial-branch=main")
         if files:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from skillopt_git.commands.demo import write_sessions
+from skillopt_git.ports import Reply, Request
 from tests.helpers import Repository
 
 SKILL = ".claude/skills/skillopt-sleep-learned/SKILL.md"
@@ -26,7 +28,22 @@ ALWAYS = [
     for ask in ("Fix the flaky login test", "Add a retry to the payment client", "Rename the tax module")
 ]
 
+RULE, OTHER = "Use pnpm, not npm", "Put the ticket number in branch names"
+
 Run = Callable[..., dict[str, Any]]
+
+
+def obedient(request: Request) -> Reply:
+    """A target that keeps to what it is told, and an optimizer that words the wish as the user did."""
+    if request.purpose == "reflect":
+        rule = RULE if RULE in request.ask else OTHER
+        return Reply(text=json.dumps({"edits": [{"op": "add", "text": rule, "reason": "It was asked for."}]}))
+    if request.purpose == "judge":
+        return Reply(text=json.dumps({"score": 1.0 if "ACME-7" in request.ask else 0.0}))
+    told = " ".join(text for _, text in request.documents)
+    tool = "pnpm" if RULE in told else "npm"
+    branch = "ACME-7" if "ticket" in told else "work"
+    return Reply(text=f"Ran {tool} install on branch {branch}.", model="scripted")
 
 
 def sessions(home: Path, repo: Repository, dialogues: Sequence[Sequence[str]]) -> None:

@@ -16,7 +16,7 @@ GIT = ("gitrepo", "history", "remote", "targets", "worktrees")  # one adapter: o
 PLACES = {
     "skillopt_git": "nouns",
     **dict.fromkeys(("model", "errors", "schema", "config", "ports", "timetable", "transcripts", "window"), "nouns"),
-    **dict.fromkeys(("dialogue", "envfile", "folders", "lines", "ownfiles", "programs"), "files"),
+    **dict.fromkeys(("dialogue", "envfile", "folders", "lines", "ownfiles", "programs", "whole"), "files"),
     **dict.fromkeys(("sources", "backends", "forges", "schedules", *GIT), "adapters"),
     **dict.fromkeys(("accounts", "anchors", "audit", "decide", "exchange", "index", "ledger", "outcomes"), "keepers"),
     **dict.fromkeys(

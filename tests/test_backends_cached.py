@@ -35,7 +35,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def cached(folder: Path, inner: Scripted, templates: str = "one") -> Cached:
-    return Cached(inner=inner, folder=folder, templates=templates, redact=Redactor(b"key"))
+    return Cached(inner=inner, folder=folder, templates=templates, redact=Redactor(b"key"), aside=aside)
+
+
+def aside(path: Path) -> None:
+    path.rename(path.with_suffix(".damaged"))
 
 
 def counting() -> Scripted:
@@ -173,6 +177,7 @@ def test_a_damaged_file_is_asked_again_and_written_anew(folder: Path, damage: Ca
 
     assert cached(folder, inner).complete([ASK]) == [Reply(text="2", usage=Usage(10, 5, 0.01))]
     assert cached(folder, inner).complete([ASK]) == [Reply(text="2")]
+    assert kept.with_suffix(".damaged").exists()
 
 
 def test_half_a_character_becomes_a_question_mark(folder: Path) -> None:

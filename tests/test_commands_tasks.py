@@ -208,7 +208,7 @@ def test_golden_is_put_on_and_taken_off_and_outlives_a_night(
 def test_a_shared_task_that_is_marked_gets_a_private_copy(repo: Repository, say: Say, invoke: Run) -> None:
     """Which counts here; the file is as it was."""
     share(repo)
-    say("tasks list")
+    private(repo).made()
     before = snapshot(repo)
     assert "Golden: t1-a" in say("tasks golden", "t1-a")
     (task,) = invoke("tasks list")["tasks"]

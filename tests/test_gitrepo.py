@@ -14,6 +14,7 @@ import pytest
 
 from skillopt_git.errors import GitError, RefMoved, UsageError
 from skillopt_git.gitrepo import Entry, GitRepo, Identity
+from skillopt_git.private import Private
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, fail_every_hook, snapshot, tree
 
@@ -452,11 +453,12 @@ def test_a_missing_git_is_said_plainly(tmp_path: Path) -> None:
 
 
 def test_private_state_is_for_its_owner_only(repo: Repository) -> None:
-    """The private folder lies in the common git folder, is made once, and nobody else may look in."""
-    opened = GitRepo.open(repo.path)
-    folder = opened.private_dir()
-    assert folder == repo.path / ".git" / "skillopt" == opened.private_dir()
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    """The private folder lies in the common git folder, is there once it is needed, and nobody else may look in."""
+    private = Private(GitRepo.open(repo.path).private_dir())
+    assert private.folder == repo.path / ".git" / "skillopt"
+    assert not private.folder.exists()
+    assert private.made() == private.made() == private.folder
+    assert stat.S_IMODE(private.folder.stat().st_mode) == 0o700
 
 
 def test_the_user_is_who_git_says(repo: Repository, isolated: Path) -> None:

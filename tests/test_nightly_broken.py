@@ -1,13 +1,8 @@
-"""Runs that break off, meet a locked door, or find the world changed: the next one works, and nothing is lost."""
+"""Runs that meet a locked door, or find the world changed: the next one works, and nothing is lost."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -18,10 +13,7 @@ import pytest
 
 from skillopt_git import cli
 from tests.helpers import Repository
-from tests.nights import PNPM, SKILL, TICKET, Run, arguments, sessions, taught
-
-RULE, OTHER = "Use pnpm, not npm", "Put the ticket number in branch names"
-LEDGER = "refs/skillopt/ledger"
+from tests.nights import OTHER, PNPM, RULE, SKILL, TICKET, Run, arguments, sessions, taught
 
 
 def private(repo: Repository, name: str = "") -> Path:
@@ -32,18 +24,6 @@ def counted(invoke: Run, type_: str) -> Counter[str]:
     """The events of a type by the rule they are about."""
     events = invoke("log", "--all", "--limit", "1000")["events"]
     return Counter(str(item["text"]) for item in events if item["type"] == type_)
-
-
-def folder_at(path: Path) -> Callable[[], None]:
-    """Something in the way of a file that is to be written; returns how to clear it away."""
-    path.mkdir(parents=True)
-    (path / "x").touch()
-
-    def clear() -> None:
-        (path / "x").unlink()
-        path.rmdir()
-
-    return clear
 
 
 def file_at(path: Path) -> Callable[[], None]:
@@ -57,16 +37,14 @@ def today() -> str:
     return f"sleep/{datetime.now(UTC):%Y-%m-%d}"
 
 
-@pytest.mark.parametrize("step", ["bank", "branch", "report"])
+@pytest.mark.parametrize("step", ["branch", "report"])
 def test_a_run_that_failed_between_two_steps_is_finished_by_the_next(
     repo: Repository, home: Path, invoke: Run, step: str
 ) -> None:
     """Whichever step was the last, the rule is proposed once, its tasks are known, and it can be adopted."""
     sessions(home, repo, PNPM)
     branch = today()
-    if step == "bank":
-        clear, code = folder_at(private(repo, "bank.json")), 1
-    elif step == "branch":
+    if step == "branch":
         clear, code = file_at(repo.path / ".git" / "refs" / "heads" / f"{branch}.lock"), 75
     else:
         clear, code = file_at(private(repo, "reports")), 1
@@ -82,29 +60,6 @@ def test_a_run_that_failed_between_two_steps_is_finished_by_the_next(
     assert len(invoke("tasks list")["tasks"]) == 4
     invoke("adopt")
     assert f"- {RULE}\n" in (repo.path / SKILL).read_text()
-
-
-@pytest.mark.parametrize("when", ["ledger", "branch"])
-def test_a_run_that_was_killed_is_finished_by_the_next(repo: Repository, home: Path, invoke: Run, when: str) -> None:
-    """No clean-up ran: no lock is left, and the next run proposes the rule once."""
-    sessions(home, repo, PNPM)
-    heads = repo.path / ".git" / "refs"
-    sign = heads / "skillopt" / "ledger" if when == "ledger" else heads / "heads" / "sleep"
-    words = [sys.executable, "-m", "skillopt_git", *arguments("run", [], repo, home)]
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 60
-    while not sign.exists() and process.poll() is None and time.monotonic() < until:
-        time.sleep(0.001)
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    for lock in heads.rglob("*.lock"):
-        lock.unlink()  # git's own, of a child that was cut off
-
-    found = invoke("run")
-
-    assert found["branch"] is not None
-    assert f"- {RULE}\n" in taught(repo, found["branch"])
-    assert counted(invoke, "proposed") == {RULE: 1}
 
 
 def test_an_edit_that_did_not_reach_the_open_branch_gets_there(repo: Repository, home: Path, invoke: Run) -> None:

@@ -24,22 +24,7 @@ from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.private import Private
 from skillopt_git.redact import Redactor
 from tests.helpers import Repository
-from tests.nights import PNPM, SKILL, TICKET, Run, sessions, taught
-
-RULE = "Use pnpm, not npm"
-
-
-def obedient(request: Request) -> Reply:
-    """A target that keeps to what it is told, and an optimizer that words the wish as the user did."""
-    if request.purpose == "reflect":
-        rule = RULE if RULE in request.ask else "Put the ticket number in branch names"
-        return Reply(text=json.dumps({"edits": [{"op": "add", "text": rule, "reason": "It was asked for."}]}))
-    if request.purpose == "judge":
-        return Reply(text=json.dumps({"score": 1.0 if "ACME-7" in request.ask else 0.0}))
-    told = " ".join(text for _, text in request.documents)
-    tool = "pnpm" if RULE in told else "npm"
-    branch = "ACME-7" if "ticket" in told else "work"
-    return Reply(text=f"Ran {tool} install on branch {branch}.", model="scripted")
+from tests.nights import PNPM, RULE, SKILL, TICKET, Run, obedient, sessions, taught
 
 
 def choice(

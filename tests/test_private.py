@@ -12,7 +12,8 @@ import pytest
 
 from skillopt_git.bank import Bank
 from skillopt_git.errors import Busy, ConfigError
-from skillopt_git.private import KEY_BYTES, Checkpoint, Private, write
+from skillopt_git.private import KEY_BYTES, Checkpoint, Private
+from skillopt_git.whole import write
 from skillopt_git.window import Window
 
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)

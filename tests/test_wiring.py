@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from skillopt_git.private import Private
 from skillopt_git.redact import without_hex
 from skillopt_git.targets import default_base
 from skillopt_git.transcripts import Entry, FileState
+from skillopt_git.workshop import open_workshop
 from tests.helpers import Repository
 
 SKILL = wiring.DEFAULT_SKILL
@@ -39,7 +41,7 @@ def test_one_scanner_stands_at_every_door(repo: Repository) -> None:
     """What the settings deny is redacted on the way in and refused on the way out."""
     opened = GitRepo.open(repo.path)
     config = Config(harvest=Harvest(deny_words=("Globex",)))
-    redact = wiring.redactor(config, Private(opened.private_dir()))
+    redact = open_workshop(repo.path, config, now=datetime.now(UTC)).redact
 
     assert redact.scanner == wiring.ledger(config, opened).scanner == wiring.scanner(config)
     assert without_hex(redact("for GLOBEX")) == without_hex(redact.text("for GLOBEX")) == "for [REDACTED:deny-word]"

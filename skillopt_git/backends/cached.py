@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,6 +17,7 @@ from skillopt_git.errors import ConfigError
 from skillopt_git.model import canonical_json
 from skillopt_git.ports import Backend, CallFailed, Reply, Request, Usage
 from skillopt_git.schema import dump, read
+from skillopt_git.whole import write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +26,7 @@ class Cached:
     folder: Path
     templates: str  # digest of the prompt templates
     redact: Callable[[str], str]
+    aside: Callable[[Path], None]  # keeps what is damaged out of the way
 
     @property
     def name(self) -> str:
@@ -53,7 +53,7 @@ class Cached:
         results: dict[int, Reply | CallFailed] = {
             place: replace(reply, text=self.redact(reply.text))  # a word may have been denied since
             for place, path in enumerate(paths)
-            if (reply := _load(path)) is not None
+            if (reply := self._load(path)) is not None
         }
         missing = [place for place in range(len(paths)) if place not in results]
         answers = self.inner.complete([requests[place] for place in missing]) if missing else ()
@@ -74,16 +74,15 @@ class Cached:
         reply = replace(result, text=self.redact(text))
         for folder in (self.folder, path.parent):  # `parents=True` would make the upper one with other permissions
             folder.mkdir(mode=0o700, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            json.dump(dump(reply), file)
-        Path(temporary).replace(path)
+        write(path, json.dumps(dump(reply)).encode(), lasting=False)
         return reply
 
-
-def _load(path: Path) -> Reply | None:
-    """A remembered answer, which costs nothing again. A damaged file is as good as none, and is written anew."""
-    try:
-        return replace(read(Reply, path.read_bytes(), where=str(path)), usage=Usage())
-    except (OSError, ConfigError):
-        return None
+    def _load(self, path: Path) -> Reply | None:
+        """A remembered answer, which costs nothing again. In the place of a damaged one it is asked for anew."""
+        try:
+            return replace(read(Reply, path.read_bytes(), where=str(path)), usage=Usage())
+        except FileNotFoundError:
+            return None
+        except (OSError, ConfigError):
+            self.aside(path)
+            return None

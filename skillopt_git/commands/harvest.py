@@ -78,7 +78,9 @@ def command(
     with Console(quiet=quiet) as console:
         for note in wiring.unread(config):
             console.note(note)
-        known = nightly.look(repo, config, anew=lookback_hours is not None, now=now(), notify=console.progress)
+        known, notes = nightly.look(repo, config, anew=lookback_hours is not None, now=now(), notify=console.progress)
+        for note in notes:
+            console.note(note)
     if output is not None:
         _write(output, known)
         console.note(f'wrote {len(_tonight(known))} tasks to {output}; review them, then set "reviewed": true')
@@ -140,7 +142,7 @@ def _session(session: Session) -> dict[str, Any]:
 
 def _write(path: Path, known: Known) -> None:
     """A tasks file as `--tasks-file` takes it. Never overwrites: a reviewed file is somebody's work."""
-    from skillopt_git.private import write  # what it needs would slow down every start
+    from skillopt_git.whole import write  # what it needs would slow down every start
 
     tasks = [{key: value for key, value in task.items() if key != "rule"} for task in _tonight(known)]
     used = {need for task in tasks for need in task["needs"]}

@@ -105,4 +105,5 @@ def deciding(repo: Path) -> Iterator[Workshop]:
     with shop.private.lock():
         shop.sync()
         tidy(shop.desk())
+        shop.catch_up()
         yield shop

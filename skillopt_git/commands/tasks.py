@@ -33,7 +33,10 @@ def _book(shop: Workshop) -> Notebook:
     from skillopt_git.notebook import Notebook  # here and below: what it needs would slow down every start
     from skillopt_git.tasksfile import shared_tasks
 
-    return Notebook(bank=shop.bank(), files=shared_tasks(shop.repo, shop.base.commit))
+    book = Notebook(bank=shop.bank(), files=shared_tasks(shop.repo, shop.base.commit))
+    for note in shop.private.notes:
+        Console().note(note)
+    return book
 
 
 @contextmanager
@@ -270,7 +273,7 @@ def export(
     book = _book(shop)
     tasks = [task for task in book.tasks if not book.stays(task) and (book.reviewed(task) or not reviewed)]
     file = composed(tasks, book.needs, reviewed=bool(tasks) and all(map(book.reviewed, tasks)))
-    shop.redact.scanner.refuse(texts(file, "the tasks file"))
+    shop.ledger.scanner.refuse(texts(file, "the tasks file"))
     text = file_text(file)
     console = Console()
     if output is None:
@@ -285,7 +288,7 @@ def export(
 
 def _write_new(path: Path, text: str) -> None:
     """Never over a file: a reviewed one is somebody's work."""
-    from skillopt_git.private import write
+    from skillopt_git.whole import write
 
     if path.exists() or path.is_symlink():
         raise UsageError(f"{path} exists already", "name another file, or move it away")
@@ -307,7 +310,7 @@ def propose(repo: Repo = Path(), json: AsJson = False) -> None:
             repo=shop.repo,
             base=shop.base,
             author=shop.author,
-            scanner=shop.redact.scanner,
+            scanner=shop.ledger.scanner,
             now=shop.stamp.now,
             today=shop.stamp.now.astimezone(today).date(),
         )

@@ -1,0 +1,42 @@
+"""Files that are there whole or not at all, readable by their owner only."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+STALE = 3600  # seconds; no write takes as long, so whoever began it is gone
+
+
+def write(path: Path, data: bytes, *, replace: bool = True, lasting: bool = True) -> None:
+    """The whole file or nothing. Without `replace` a file that is there stays.
+
+    What is not `lasting` may be lost with the machine's power, which spares waiting for the disk.
+    """
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        if replace:
+            Path(temporary).replace(path)
+        else:
+            with suppress(FileExistsError):
+                path.hardlink_to(temporary)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk does not say where it is full
+        raise
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def sweep(folder: Path, now: float) -> None:
+    """Removes what processes that died while writing left anywhere below `folder`; `now` by the clock of its disk."""
+    for path in folder.rglob(".*.????????"):
+        with suppress(OSError):
+            if path.stat().st_mtime < now - STALE:
+                path.unlink()

@@ -1,0 +1,84 @@
+"""A repository that may not be written: reading verbs work and leave nothing, the others say so in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.disks import mounted
+from tests.helpers import Repository
+from tests.helpers_git import snapshot
+from tests.nights import PNPM, Run, sessions
+
+READING = (["status"], ["log"], ["show"], ["show", "--last"], ["doctor"], ["tasks", "list"], ["rejections", "list"])
+
+
+@contextmanager
+def read_only(repo: Repository) -> Iterator[None]:
+    """Also for an administrator, whom no mode keeps out."""
+    with mounted(repo.path, "-o", "bind,ro", str(repo.path)):
+        yield
+
+
+def test_reading_verbs_need_no_writing(repo: Repository, home: Path, invoke: Run) -> None:
+    """They tell the same as in a repository that may be written."""
+    sessions(home, repo, PNPM)
+    invoke("run")
+    told = [invoke(*verb) for verb in READING]
+
+    with read_only(repo):
+        assert [invoke(*verb) for verb in READING] == told
+
+
+def test_looking_at_a_new_repository_leaves_nothing(repo: Repository, invoke: Run) -> None:
+    """No folder, no key."""
+    before = snapshot(repo)
+
+    invoke("status")
+    invoke("log")
+    invoke("doctor")
+    invoke("tasks list")
+    assert "nothing to show yet" in invoke("show", code=2)["error"]["message"]
+
+    assert snapshot(repo) == before
+
+
+@pytest.mark.parametrize("verb", ["run", "adopt", "reject", "harvest"])
+def test_writing_verbs_say_that_they_may_not(repo: Repository, home: Path, invoke: Run, verb: str) -> None:
+    """In one line that names the place; all is as it was. `harvest` needs the key only, and no index."""
+    sessions(home, repo, PNPM)
+    invoke("run")
+    before = snapshot(repo)
+    with read_only(repo):
+        if verb == "harvest":
+            assert len(invoke(verb)["sessions"]) == 4
+        else:
+            error = invoke(verb, code=1)["error"]
+            assert error["message"] == f"{repo.path / '.git' / 'skillopt' / 'lock'}: Read-only file system"
+    assert snapshot(repo) == before
+
+
+def test_a_file_in_the_place_of_the_private_folder_is_told(repo: Repository, home: Path, invoke: Run) -> None:
+    """What needs nothing of it works."""
+    sessions(home, repo, PNPM)
+    (repo.path / ".git" / "skillopt").touch()
+
+    assert invoke("run", code=1)["error"]["message"] == f"{repo.path / '.git' / 'skillopt'}: File exists"
+    assert invoke("status")["open"] == invoke("log")["events"] == []
+
+
+def test_refs_that_cannot_be_written_are_told(repo: Repository, home: Path, invoke: Run) -> None:
+    """In git's words, and nothing is recorded; with the way free the next run works."""
+    sessions(home, repo, PNPM)
+    obstacle = repo.path / ".git" / "refs" / "skillopt"
+    obstacle.touch()
+
+    error = invoke("run", code=1)["error"]
+
+    assert error["message"].startswith("git update-ref: ")
+    assert "refs/skillopt/ledger" in error["message"]
+    obstacle.unlink()
+    assert invoke("run")["reason"] == "improved"
