@@ -12,11 +12,12 @@ import stat
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from skillopt_git import __version__, schema, wiring
+from skillopt_git.agents import AGENTS, Agent
 from skillopt_git.config import FILE_NAME, Config, load, user_file
 from skillopt_git.errors import ConfigError, SkilloptError, UsageError
 from skillopt_git.gitrepo import GitRepo, execute
@@ -25,26 +26,11 @@ from skillopt_git.ports import SessionSource
 from skillopt_git.private import Checkpoint, Private, refuse_newer
 from skillopt_git.targets import default_base
 from skillopt_git.transcripts import UNREADABLE
+from skillopt_git.vitals import Finding, Findings, Vitals, look
 
+_ASIDE = "the next run keeps it aside, and reads again what it has read before"
 # Who besides the owner may list a folder, and what they need on the way to it: everybody, or a group.
 _OTHERS = ((0o004, 0o001), (0o040, 0o011))
-
-
-@dataclass(frozen=True, slots=True)
-class Agent:
-    """Where an agent's home is named, and which folders in it hold its transcripts."""
-
-    setting: str
-    variable: str
-    folders: tuple[str, ...]
-
-
-AGENTS = {
-    "claude": Agent("claude_home", "CLAUDE_CONFIG_DIR", ("projects",)),
-    "codex": Agent("codex_home", "CODEX_HOME", ("sessions", "archived_sessions")),
-    "copilot-cli": Agent("copilot_home", "COPILOT_HOME", ("session-state", "history-session-state")),
-    "jsonl": Agent("jsonl_home", "XDG_DATA_HOME", ("",)),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +38,8 @@ class SourceState:
     """What one agent left. `decided_by` is the setting or variable that names the home, or "default".
 
     `mode` is that of the first folder of transcripts that is there; `auto` and `chosen`: whether `auto` reads it, and
-    whether the settings in force do.
+    whether the settings in force do. `unread`: transcripts written since the last night, which the next one would open,
+    whatever repository they are about.
     """
 
     name: str
@@ -66,6 +53,7 @@ class SourceState:
     mode: int | None
     auto: bool
     chosen: bool
+    unread: int
     skipped: Mapping[str, int]
 
 
@@ -90,7 +78,7 @@ class SettingsFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkup:
-    """`findings` want attention. `broken` is the first fault of the settings; then the defaults stand in for them."""
+    """`findings` want attention. With broken settings the defaults stand in for them."""
 
     version: str
     python: str
@@ -100,24 +88,36 @@ class Checkup:
     settings: tuple[SettingsFile, ...]
     source: str
     backend: str | None
+    simulated: bool
     time_zone: str
-    findings: tuple[str, ...]
-    broken: ConfigError | None
+    vitals: Vitals | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the next run can do its work."""
+        return not any(finding.fault for finding in self.findings)
 
 
-def check(path: Path, flags: Mapping[str, str | None], environ: Mapping[str, str] = os.environ) -> Checkup:
+def check(
+    path: Path, flags: Mapping[str, str | None], environ: Mapping[str, str] = os.environ, *, now: datetime
+) -> Checkup:
     """Looks at the repository that holds `path`, if one does, and at every agent's home."""
-    found = _Findings()
+    found = Findings()
     here = path.absolute()
     git = _git_version(here, found)
     repo = _repository(here, found)
     root = repo.root if repo else None
     config = _config(root, flags, environ, found)
-    sources = tuple(_sources(config, environ, found))
-    state = _repository_state(repo, config, found) if repo else None
-    backend = _backend(config, found)
-    found.add(*_about_sources(sources), *wiring.unread(config))
+    checkpoint = _checkpoint(repo.common_dir / "skillopt" / "checkpoint.json", found) if repo else Checkpoint()
+    hours = config.harvest.lookback_hours
+    first = now - timedelta(hours=hours) if hours else None
+    sources = tuple(_sources(config, environ, found, checkpoint, first))
+    state = _repository_state(repo, config, found, checkpoint) if repo else None
+    backend, simulated = _backend(config, found)
+    found.add(*_about_sources(sources), *(Finding(what=note) for note in wiring.unread(config)))
     found.add(*_about_private(state))
+    vitals = look(repo, config, environ, found) if repo else None
     return Checkup(
         version=__version__,
         python=platform.python_version(),
@@ -127,53 +127,33 @@ def check(path: Path, flags: Mapping[str, str | None], environ: Mapping[str, str
         settings=tuple(_settings_files(root, environ)),
         source=config.harvest.source,
         backend=backend,
+        simulated=simulated,
         time_zone=config.propose.time_zone,
+        vitals=vitals,
         findings=tuple(found.told),
-        broken=found.broken,
     )
-
-
-@dataclass(slots=True)
-class _Findings:
-    """Each once, in the order they were met."""
-
-    told: dict[str, None] = field(default_factory=dict)
-    broken: ConfigError | None = None
-
-    def add(self, *sentences: str) -> None:
-        self.told.update(dict.fromkeys(sentences))
-
-    def fault(self, error: ConfigError) -> None:
-        self.broken = self.broken or error
-        self.add(_sentence(error))
-
-
-def _sentence(error: SkilloptError) -> str:
-    message = error.message.replace(":\n  ", ": ").replace("\n  ", "; ")
-    text = f"{message}: {error.hint}" if error.hint else message
-    return f"{text[0].upper()}{text[1:]}."
 
 
 # --- the repository and the settings -----------------------------------------------------------------------------
 
 
-def _git_version(path: Path, found: _Findings) -> str | None:
+def _git_version(path: Path, found: Findings) -> str | None:
     try:
         return execute(Path(path.anchor), "version").text.removeprefix("git version ")
     except UsageError as error:
-        found.add(_sentence(error))
+        found.fault(error)
         return None
 
 
-def _repository(path: Path, found: _Findings) -> GitRepo | None:
+def _repository(path: Path, found: Findings) -> GitRepo | None:
     try:
         return GitRepo.open(path)
     except SkilloptError as error:
-        found.add(_sentence(error))
+        found.fault(error)
         return None
 
 
-def _config(root: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str], found: _Findings) -> Config:
+def _config(root: Path | None, flags: Mapping[str, str | None], environ: Mapping[str, str], found: Findings) -> Config:
     """The settings in force; where they are broken, the defaults with the flags."""
     try:
         return load(root, environ=environ, flags=flags)
@@ -198,22 +178,23 @@ def _speaks_of_us(pyproject: Path) -> bool:
         return False
 
 
-def _backend(config: Config, found: _Findings) -> str | None:
+def _backend(config: Config, found: Findings) -> tuple[str | None, bool]:
+    """Its name, and whether what it says is simulated."""
     if not config.replay.backend:
-        return None
+        return None, False
     try:
-        wiring.chosen_model(config)
+        return config.replay.backend, wiring.chosen_model(config).simulated
     except ConfigError as error:
         found.fault(error)
-    return config.replay.backend
+    return config.replay.backend, False
 
 
-def _repository_state(repo: GitRepo, config: Config, found: _Findings) -> RepositoryState:
+def _repository_state(repo: GitRepo, config: Config, found: Findings, checkpoint: Checkpoint) -> RepositoryState:
     base = None
     try:
         base = default_base(repo, config.propose.base)
     except UsageError as error:
-        found.add(_sentence(error))
+        found.fault(error)
     private = Private(repo.common_dir / "skillopt")  # not `private_dir()`, which would make it
     return RepositoryState(
         root=str(repo.root or repo.common_dir),
@@ -221,30 +202,41 @@ def _repository_state(repo: GitRepo, config: Config, found: _Findings) -> Reposi
         base_commit=base.commit if base else None,
         private=str(private.folder),
         mode=_mode(private.folder),
-        checkpoint=_checkpoint(private.folder / "checkpoint.json", found).read,
+        checkpoint=checkpoint.read,
         index_bytes=sum(file.stat().st_size for file in private.index.glob("*.json")),
     )
 
 
-def _checkpoint(path: Path, found: _Findings) -> Checkpoint:
+def _checkpoint(path: Path, found: Findings) -> Checkpoint:
     """Read here and not by `Private`, which puts a damaged one aside."""
     try:
         data = path.read_bytes()
         refuse_newer(data, str(path))
-        return schema.read(Checkpoint, data, where=str(path))
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        found.add(f"{path} cannot be read ({error.strerror}): look at its owner and mode.")
+    except (FileNotFoundError, NotADirectoryError):
+        return Checkpoint()
+    except PermissionError as error:
+        found.add(Finding(f"{path} cannot be read ({error.strerror})", "look at its owner and mode", fault=True))
+        return Checkpoint()
+    except OSError as error:  # a folder, say
+        found.add(Finding(f"{path} cannot be read ({error.strerror})", _ASIDE))
+        return Checkpoint()
     except ConfigError as error:
-        found.add(_sentence(error))
-    return Checkpoint()
+        found.fault(error)
+        return Checkpoint()
+    try:
+        return schema.read(Checkpoint, data, where=str(path))
+    except ConfigError as error:
+        found.add(Finding(error.message.replace("\n  ", " "), _ASIDE))
+        return Checkpoint()
 
 
 # --- the sources -------------------------------------------------------------------------------------------------
 
 
-def _sources(config: Config, environ: Mapping[str, str], found: _Findings) -> Iterator[SourceState]:
+def _sources(
+    config: Config, environ: Mapping[str, str], found: Findings, checkpoint: Checkpoint, first: datetime | None
+) -> Iterator[SourceState]:
+    """`first` is where a run without a checkpoint begins to read; None: at the beginning."""
     chosen: set[str] = set()
     try:
         chosen = {source.name for source in wiring.sources(config, environ)}
@@ -257,7 +249,8 @@ def _sources(config: Config, environ: Mapping[str, str], found: _Findings) -> It
         except ConfigError as error:  # its home cannot be one
             found.fault(error)
         else:
-            yield _looked_at(source, _decided_by(AGENTS[name], config, environ), name in chosen)
+            since = checkpoint.window((source.name, source.home)).since or first
+            yield _looked_at(source, _decided_by(AGENTS[name], config, environ), name in chosen, since)
 
 
 def _decided_by(agent: Agent, config: Config, environ: Mapping[str, str]) -> str:
@@ -266,8 +259,8 @@ def _decided_by(agent: Agent, config: Config, environ: Mapping[str, str]) -> str
     return agent.variable if environ.get(agent.variable) else "default"
 
 
-def _looked_at(source: SessionSource, decided_by: str, chosen: bool) -> SourceState:
-    transcripts = size = 0
+def _looked_at(source: SessionSource, decided_by: str, chosen: bool, since: datetime | None) -> SourceState:
+    transcripts = size = unread = 0
     newest: datetime | None = None
     skipped: Counter[str] = Counter()
     for item in source.transcripts():
@@ -275,6 +268,7 @@ def _looked_at(source: SessionSource, decided_by: str, chosen: bool) -> SourceSt
             skipped[item.reason] += item.count
         else:
             transcripts += 1
+            unread += since is None or item.written >= since
             size += sum(file.size for file in item.files)
             newest = max(newest or item.written, item.written)
     folders = _folders(source.home, source.name)
@@ -290,6 +284,7 @@ def _looked_at(source: SessionSource, decided_by: str, chosen: bool) -> SourceSt
         mode=_mode(folders[0]) if folders else None,
         auto=source.name in wiring.AUTO_SOURCES,
         chosen=chosen,
+        unread=unread,
         skipped=dict(sorted(skipped.items())),
     )
 
@@ -332,33 +327,36 @@ def _is_open(folder: Path) -> bool:
 # --- what wants attention ----------------------------------------------------------------------------------------
 
 
-def _about_sources(sources: Sequence[SourceState]) -> Iterator[str]:
+def _about_sources(sources: Sequence[SourceState]) -> Iterator[Finding]:
     chosen = [item for item in sources if item.chosen]
     if chosen and not any(item.transcripts for item in chosen):
         yield _nothing_to_read(chosen, [item.name for item in sources if item.transcripts])
     for item in chosen:
         if not item.exists and item.decided_by != "default":
-            yield f"There is no {item.home}, which {item.decided_by} names: correct it, or make the folder."
+            yield Finding(f"There is no {item.home}, which {item.decided_by} names", "correct it, or make the folder")
     for item in sources:
         if item.skipped.get(UNREADABLE) or (item.exists and not item.readable):
-            yield f"Not all of {item.home} may be read: look at the owner and mode of what is in it, or ask its owner."
+            remedy = "look at the owner and mode of what is in it, or ask its owner"
+            yield Finding(f"Not all of {item.home} may be read", remedy, fault=item.chosen)
         yield from map(_closable, filter(_is_open, _folders(item.home, item.name)))
 
 
-def _nothing_to_read(chosen: Sequence[SourceState], others: Sequence[str]) -> str:
+def _nothing_to_read(chosen: Sequence[SourceState], others: Sequence[str]) -> Finding:
     homes = " or ".join(item.home for item in chosen)
     flags = " or ".join(f"--{AGENTS[item.name].setting.replace('_', '-')}" for item in chosen)
     there = (
         f"`--source {','.join(others)}` reads those that are there" if others else f"name another folder with {flags}"
     )
-    return f"There are no transcripts in {homes}: {there}."
+    return Finding(f"There are no transcripts in {homes}", there)
 
 
-def _about_private(state: RepositoryState | None) -> Iterator[str]:
+def _about_private(state: RepositoryState | None) -> Iterator[Finding]:
     if state is not None and _is_open(Path(state.private)):
         yield _closable(Path(state.private))
 
 
-def _closable(folder: Path) -> str:
+def _closable(folder: Path) -> Finding:
     closing = shlex.join(["chmod", "go-rwx", str(folder)])
-    return f"Others than you can look into {folder} (mode {_mode(folder) or 0:04o}): `{closing}` keeps them out."
+    return Finding(
+        f"Others than you can look into {folder} (mode {_mode(folder) or 0:04o})", f"`{closing}` keeps them out"
+    )

@@ -28,6 +28,7 @@ from skillopt_git.window import Window
 
 KEY_BYTES = 32
 MACHINE_DIGITS = 8
+LONGEST_WAIT = 1.0  # seconds for the lock: somebody may just be looking who holds it
 
 T = TypeVar("T")
 
@@ -190,13 +191,12 @@ class Private:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """One writer at a time, in all work trees. The system lets go of it when a process dies."""
-        held = FileLock(self.made() / "lock", timeout=0)
+        held = FileLock(self.made() / "lock", timeout=LONGEST_WAIT)
         owner = self.folder / "lock.owner"
         try:
             held.acquire()
         except Timeout as error:
-            who = owner.read_text(encoding="utf-8", errors="replace") if owner.is_file() else "another process"
-            raise Busy(f"{who} is already at work in this repository", "try again when it is done") from error
+            raise Busy(f"{self._owner()} is already at work in this repository", "try again when it is done") from error
         try:
             write(owner, f"process {os.getpid()}".encode())
             sweep(self.folder, owner.stat().st_mtime)
@@ -205,6 +205,22 @@ class Private:
             with suppress(OSError):
                 owner.unlink()
             held.release()
+
+    def holder(self) -> str | None:
+        """Who is at work here; None when nobody is, whatever a process that was killed left behind."""
+        if not (self.folder / "lock").is_file():
+            return None
+        probe = FileLock(self.folder / "lock", timeout=0)
+        try:
+            probe.acquire()
+        except Timeout:
+            return self._owner()
+        probe.release()
+        return None
+
+    def _owner(self) -> str:
+        owner = self.folder / "lock.owner"
+        return owner.read_text(encoding="utf-8", errors="replace") if owner.is_file() else "another process"
 
 
 def refuse_newer(data: bytes, where: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime, time, timedelta
 from pathlib import Path
 
-from skillopt_git.checkup import AGENTS
+from skillopt_git.agents import AGENTS
 from skillopt_git.envfile import env_file, variables
 from skillopt_git.errors import UsageError
 from skillopt_git.private import Nightly, Private

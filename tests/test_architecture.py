@@ -15,7 +15,9 @@ LAYERS = ("nouns", "stages", "files", "adapters", "keepers", "wiring", "commands
 GIT = ("gitrepo", "history", "remote", "targets", "worktrees")  # one adapter: only the first knows the library
 PLACES = {
     "skillopt_git": "nouns",
-    **dict.fromkeys(("model", "errors", "schema", "config", "ports", "timetable", "transcripts", "window"), "nouns"),
+    **dict.fromkeys(
+        ("agents", "model", "errors", "schema", "config", "ports", "timetable", "transcripts", "window"), "nouns"
+    ),
     **dict.fromkeys(("dialogue", "envfile", "folders", "lines", "ownfiles", "programs", "whole"), "files"),
     **dict.fromkeys(("sources", "backends", "forges", "schedules", *GIT), "adapters"),
     **dict.fromkeys(("accounts", "anchors", "audit", "decide", "exchange", "index", "ledger", "outcomes"), "keepers"),
@@ -23,7 +25,7 @@ PLACES = {
         ("present", "private", "publish", "record", "reunion", "taskbranch", "tasksfile", "unlearning"), "keepers"
     ),
     **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
-    **dict.fromkeys(("scheduled", "scheduling"), "wiring"),
+    **dict.fromkeys(("scheduled", "scheduling", "vitals"), "wiring"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),
 }

@@ -10,12 +10,19 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skillopt_git import checkup, cli, wiring
+from skillopt_git import cli, scheduling, wiring
+from skillopt_git.agents import AGENTS
+from skillopt_git.errors import UsageError
+from skillopt_git.private import Nightly, Private
+from skillopt_git.scheduling import Standing
+from skillopt_git.timetable import Entry, Placed
+from skillopt_git.vitals import Finding
 from tests.helpers import Repository
 from tests.nights import PNPM, Run, sessions
 
@@ -37,7 +44,11 @@ def doctor(capsys: Capture, repo: Repository) -> Doctor:
     def call(*args: str, at: Path | None = None, code: int = 0) -> dict[str, Any]:
         capsys.readouterr()
         assert cli.run(["doctor", "--repo", str(at or repo.path), *args, "--json"]) == code
-        return dict(json.loads(capsys.readouterr().out))
+        record = dict(json.loads(capsys.readouterr().out))
+        assert record["healthy"] == (code == 0)
+        assert any(item["fault"] for item in record["findings"]) == (code == 1)
+        record["findings"] = [Finding(**item).sentence for item in record["findings"]]
+        return record
 
     return call
 
@@ -79,7 +90,7 @@ def state(record: dict[str, Any], name: str) -> dict[str, Any]:
 
 def test_every_source_is_looked_at() -> None:
     """What `doctor` knows of homes covers what the wiring knows of sources."""
-    assert list(checkup.AGENTS) == list(wiring.SOURCES) == list(HOMES)
+    assert list(AGENTS) == list(wiring.SOURCES) == list(HOMES)
 
 
 @pytest.mark.parametrize("name", HOMES)
@@ -87,7 +98,7 @@ def test_each_home_is_measured(name: str, isolated: Path, doctor: Doctor) -> Non
     """In the usual folder: transcripts, bytes, the newest change, the mode of their folder."""
     path = fill(isolated / HOMES[name][0], name, b"x" * 1234)
     os.utime(path, (1_700_000_000, 1_700_000_000))
-    folder = isolated / HOMES[name][0] / checkup.AGENTS[name].folders[0]
+    folder = isolated / HOMES[name][0] / AGENTS[name].folders[0]
     folder.chmod(0o750)
 
     record = doctor()
@@ -104,6 +115,7 @@ def test_each_home_is_measured(name: str, isolated: Path, doctor: Doctor) -> Non
         "mode": "0750",
         "auto": name in ("claude", "codex"),
         "chosen": name in ("claude", "codex"),
+        "unread": 0,
         "skipped": state(record, name)["skipped"],  # codex and Copilot have a second folder, which need not be there
     }
     for other in set(HOMES) - {name}:
@@ -116,7 +128,7 @@ def test_what_decides_a_home_is_told(
     name: str, tmp_path: Path, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A flag or a setting goes before the variable; the source itself looks where `doctor` says."""
-    agent = checkup.AGENTS[name]
+    agent = AGENTS[name]
     monkeypatch.setenv(agent.variable, str(tmp_path / "named"))
     by_variable = state(doctor(), name)
     flag = f"--{agent.setting.replace('_', '-')}"
@@ -209,13 +221,15 @@ def test_a_home_that_may_not_be_read_is_a_finding(public: Path) -> None:
     code = (
         "import json, os, sys\n"
         "from dataclasses import asdict\n"
+        "from datetime import UTC, datetime\n"
         "from pathlib import Path\n"
         "from skillopt_git.checkup import check\n"
-        "look = lambda: check(Path(sys.argv[1]), {'harvest.claude_home': sys.argv[1]})\n"
+        "look = lambda: check(Path(sys.argv[1]), {'harvest.claude_home': sys.argv[1]}, now=datetime.now(UTC))\n"
         "look()\n"  # everything is imported before the administrator becomes nobody
         "os.getuid() or (os.setgid(65534), os.setuid(65534))\n"
         "found = look()\n"
-        "print(json.dumps({'source': asdict(found.sources[0]), 'findings': found.findings}))\n"
+        "told = [item.sentence for item in found.findings]\n"
+        "print(json.dumps({'source': asdict(found.sources[0]), 'findings': told}))\n"
     )
     public.chmod(0o777)
     environ = os.environ | {"TMPDIR": str(public)}  # which git's input goes through
@@ -296,7 +310,8 @@ def test_a_healthy_place_is_told_whole(
     record = doctor()
 
     assert set(record) == {
-        *("v", "version", "python", "git", "repository", "sources", "settings", "backend", "time_zone", "findings")
+        *("v", "version", "python", "git", "repository", "sources", "settings", "backend", "simulated", "time_zone"),
+        *("memory", "healthy", "findings"),
     }
     assert record["python"] == ".".join(map(str, sys.version_info[:3]))
     assert record["git"] in repo.git("version")
@@ -335,15 +350,16 @@ def test_the_checkpoint_is_told_per_home(repo: Repository, doctor: Doctor, page:
 
 
 @pytest.mark.parametrize(
-    ("text", "finding"), [("{", "checkpoint.json is not valid"), ('{"v": 2}', "was written by a newer tool (v 2)")]
+    ("text", "finding", "code"),
+    [("{", "the next run keeps it aside", 0), ('{"v": 2}', "was written by a newer tool (v 2)", 1)],
 )
 def test_a_checkpoint_that_cannot_be_read_is_a_finding(
-    text: str, finding: str, repo: Repository, doctor: Doctor
+    text: str, finding: str, code: int, repo: Repository, doctor: Doctor
 ) -> None:
-    """And stays as it is: a run decides what becomes of it."""
+    """And stays as it is: a run puts a damaged one aside, and is stopped by a newer one."""
     file = checkpoint(repo, text)
 
-    assert any(finding in told for told in doctor()["findings"])
+    assert any(f"{file}" in told and finding in told for told in doctor(code=code)["findings"])
     assert file.read_text() == text
     assert list(file.parent.iterdir()) == [file]
 
@@ -370,25 +386,26 @@ def test_a_private_folder_that_others_can_list_is_a_finding(public: Path, doctor
 
 
 def test_outside_of_a_repository_the_rest_is_told(tmp_path: Path, doctor: Doctor, page: Callable[..., str]) -> None:
-    """It says so, and it is no failure; the user's own settings still count."""
-    record = doctor(at=tmp_path)
+    """No run can be made there, and it says so; the user's own settings still count."""
+    record = doctor(at=tmp_path, code=1)
 
     assert record["repository"] is None
+    assert record["memory"] is None
     assert f"{tmp_path} is not in a git repository: name one with --repo" in record["findings"][0]
     assert len(record["settings"]) == 1
     assert len(record["sources"]) == 4
-    assert "Repository\n  none\n" in page(at=tmp_path)
+    assert "Repository\n  none\n" in page(at=tmp_path, code=1)
 
 
 def test_a_repository_without_commits_has_no_base(tmp_path: Path, doctor: Doctor, page: Callable[..., str]) -> None:
     """Which is a finding, with what to do."""
     empty = Repository.create(tmp_path / "empty", {})
 
-    record = doctor(at=empty.path)
+    record = doctor(at=empty.path, code=1)
 
     assert record["repository"]["base"] is None
     assert "There are no commits yet: commit something first: a proposal needs a branch to go to." in record["findings"]
-    assert "  base: none\n" in page(at=empty.path)
+    assert "  base: none\n" in page(at=empty.path, code=1)
 
 
 def test_without_git_the_sources_are_told(
@@ -397,11 +414,11 @@ def test_without_git_the_sources_are_told(
     """One finding says that git is missing."""
     monkeypatch.setenv("PATH", "/nowhere")
 
-    record = doctor()
+    record = doctor(code=1)
 
     assert (record["git"], record["repository"]) == (None, None)
     assert [item for item in record["findings"] if "Git is not installed" in item] == record["findings"][:1]
-    assert ", git is missing\n" in page()
+    assert ", git is missing\n" in page(code=1)
 
 
 # --- settings ----------------------------------------------------------------------------------------------------
@@ -410,20 +427,19 @@ def test_without_git_the_sources_are_told(
 def test_broken_settings_are_a_finding_and_an_error(
     repo: Repository, tmp_path: Path, doctor: Doctor, page: Callable[..., str]
 ) -> None:
-    """Exit 2 with the error any verb would end with; all else is told by the defaults and the flags."""
+    """They are in the way of every verb; all else is told by the defaults and the flags."""
     (repo.path / ".skillopt.toml").write_text("[gate]\nmetrik = 'hard'\n[replay]\nbackend = 'mock'\n")
     (repo.path / "pyproject.toml").write_text("[tool\n")
 
-    record = doctor("--claude-home", str(tmp_path), code=2)
+    record = doctor("--claude-home", str(tmp_path), code=1)
 
-    assert record["error"]["kind"] == "config"
-    assert "did you mean 'gate.metric'?" in record["error"]["message"]
+    assert "did you mean 'gate.metric'?" in record["findings"][0]
     assert record["findings"][0].startswith("The settings are not valid: ")
     assert "may not be set by a repository" in record["findings"][0]
     assert "\n" not in record["findings"][0]
     assert state(record, "claude")["home"] == str(tmp_path)
     assert record["backend"] is None
-    assert "  - The settings are not valid: " in page(code=2)
+    assert "  - in the way: The settings are not valid: " in page(code=1)
 
 
 @pytest.mark.parametrize(
@@ -440,11 +456,126 @@ def test_a_setting_that_leads_nowhere_is_an_error_too(
     """The other sources are told all the same."""
     monkeypatch.setenv(name, value)
 
-    record = doctor(code=2)
+    record = doctor(code=1)
 
     assert [item for item in record["findings"] if item.startswith(finding)]
-    assert record["error"]["kind"] == "config"
     assert len(record["sources"]) >= 3
+
+
+# --- the memory --------------------------------------------------------------------------------------------------
+
+
+def test_the_memory_and_the_last_night_are_told(
+    repo: Repository, home: Path, doctor: Doctor, page: Callable[..., str], invoke: Run
+) -> None:
+    """Who git says you are, the ledger, the open proposal, and that nobody is at work."""
+    sessions(home, repo, PNPM)
+    assert state(doctor("--claude-home", str(home)), "claude")["unread"] == len(PNPM)
+    run = invoke("run")
+
+    memory = doctor()["memory"]
+
+    assert memory == {
+        "identity": "Alice Example <alice@example.invalid>",
+        "ledger_ref": "refs/skillopt/ledger",
+        "ledger_commit": repo.git("rev-parse", "refs/skillopt/ledger").strip(),
+        "events": len(invoke("log", "--all", "--limit", "1000")["events"]),
+        "damaged": 0,
+        "at_work": None,
+        "last_night": memory["last_night"],
+        "open": [run["branch"]],
+        "schedules": [],
+    }
+    assert memory["last_night"]["run"] == run["run"]
+    assert (memory["last_night"]["simulated"], memory["last_night"]["outcome"]) == (True, "strong")
+    told = page()
+    assert f"  open: {run['branch']}\n" in told
+    assert "(simulated), strong\n" in told
+    assert "  you: Alice Example <alice@example.invalid>\n" in told
+
+
+def test_what_was_read_by_the_last_night_is_not_opened_by_the_next(
+    repo: Repository, home: Path, doctor: Doctor
+) -> None:
+    """By the checkpoint, and the day it stands for."""
+    sessions(home, repo, PNPM)
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    checkpoint(repo, json.dumps({"v": 1, "read": {"claude": {str(home): tomorrow}}}))
+
+    assert state(doctor("--claude-home", str(home)), "claude")["unread"] == 0
+
+
+def test_who_is_at_work_is_told_while_they_are(repo: Repository, doctor: Doctor) -> None:
+    """And no longer, though the process was killed and its name still stands there."""
+    private = Private(repo.path / ".git" / "skillopt")
+    with private.lock():
+        assert doctor()["memory"]["at_work"] == f"process {os.getpid()}"
+    (private.folder / "lock.owner").write_text("process 1")
+    assert doctor()["memory"]["at_work"] is None
+
+
+def test_a_user_whom_git_does_not_know_is_told_how(isolated: Path, doctor: Doctor) -> None:
+    (isolated / ".gitconfig").write_text("")
+
+    record = doctor()
+
+    assert record["memory"]["identity"] is None
+    assert any("`git config --global user.name`" in told for told in record["findings"])
+
+
+def test_a_damaged_ledger_is_a_finding_and_a_newer_one_is_in_the_way(repo: Repository, doctor: Doctor) -> None:
+    def written(line: str) -> None:
+        blob = repo.git("hash-object", "-w", "--stdin", input_=line.encode()).strip()
+        month = repo.git("mktree", input_=f"100644 blob {blob}\t11.jsonl\n".encode()).strip()
+        year = repo.git("mktree", input_=f"040000 tree {month}\t2026\n".encode()).strip()
+        tree = repo.git("mktree", input_=f"040000 tree {year}\tevents\n".encode()).strip()
+        repo.git("update-ref", "refs/skillopt/ledger", repo.git("commit-tree", "-m", "m", tree).strip())
+
+    written("{cut\n")
+    assert any("One line of the ledger cannot be read, and is passed over" in told for told in doctor()["findings"])
+    written('{"v": 2}\n')
+    assert any("written by a newer tool" in told for told in doctor(code=1)["findings"])
+
+
+def test_what_was_left_behind_is_told_until_somebody_takes_it_away(repo: Repository, doctor: Doctor) -> None:
+    """A file kept aside, and an error nobody expected."""
+    folder = repo.path / ".git" / "skillopt"
+    folder.mkdir(mode=0o700)
+    (folder / "bank.json.damaged-0a1b2c3d").write_text("{")
+    (folder / "last-error.log").write_text("Traceback\n")
+
+    told = " ".join(doctor()["findings"])
+
+    assert "bank.json.damaged-0a1b2c3d: look what was in it" in told
+    assert "last-error.log" in told
+
+
+def test_a_repository_that_may_not_be_written_is_in_the_way(repo: Repository, doctor: Doctor) -> None:
+    """As on a disk that is mounted to be read only."""
+    with pytest.MonkeyPatch.context() as patch:
+        access = os.access
+        patch.setattr(os, "access", lambda path, mode: mode & os.W_OK == 0 and access(path, mode))
+        told = doctor(code=1)["findings"]
+
+    assert any(f"{repo.path / '.git'} may not be written" in line for line in told)
+
+
+def test_this_repositorys_schedule_is_told_with_what_is_wrong_with_it(
+    repo: Repository, doctor: Doctor, page: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of every scheduler that has it; those of other repositories are for `schedule --list`."""
+    entries = {}
+    for path in (str(repo.path), "/elsewhere"):
+        entry = Entry(repository=path, private=f"{path}/.git/skillopt", at="03:17", auto_adopt=False, python="/gone")
+        entries[path] = Standing("cron", Placed(entry.id, entry), Nightly(), None, ("the interpreter is gone",))
+    monkeypatch.setattr(scheduling, "listed", lambda _: (tuple(entries.values()), (UsageError("no crontab"),)))
+
+    record = doctor()
+
+    assert record["memory"]["schedules"] == [{"scheduler": "cron", "at": "03:17"}]
+    assert "Scheduled with cron: the interpreter is gone: `skillopt-git schedule` writes it anew." in record["findings"]
+    assert "No crontab." in record["findings"]
+    assert "  scheduled: every day at 03:17 with cron\n" in page()
 
 
 # --- for people --------------------------------------------------------------------------------------------------
@@ -461,7 +592,9 @@ def test_the_page_of_a_healthy_place(repo: Repository, isolated: Path, page: Cal
     told = page()
 
     assert f"    {isolated / '.claude'} (the usual folder)\n" in told
-    assert "    2 transcripts, 2.47 MB, the newest of 2023-11-14 22:13 UTC, mode 0700\n" in told
+    assert (
+        "    2 transcripts, 2.47 MB, the newest of 2023-11-14 22:13 UTC, mode 0700; the next run would open 0\n" in told
+    )
     assert f"    {isolated / '.copilot'} (the usual folder), not there\n" in told
     assert f"  private folder: {repo.path / '.git' / 'skillopt'}, not made yet\n" in told
     assert "  backend: none; `run` needs one" in told

@@ -18,12 +18,14 @@ from skillopt_git.commands.options import (
     Source,
     instant,
     minute,
+    now,
     source_flags,
 )
 from skillopt_git.console import Console
 
 if TYPE_CHECKING:
     from skillopt_git.checkup import Checkup, RepositoryState, SourceState
+    from skillopt_git.vitals import Vitals
 
 
 def command(
@@ -35,25 +37,27 @@ def command(
     jsonl_home: JsonlHome = None,
     json: AsJson = False,
 ) -> None:
-    """Show what there is to read, where everything lies, and what wants attention. Opens no transcript."""
+    """Show what there is to read, where everything lies, and what wants attention. Opens no transcript.
+
+    Exit 1 if something is in the way of the next run.
+    """
     from skillopt_git.checkup import check  # what it needs would slow down every start
 
-    found = check(repo, source_flags(source, claude_home, codex_home, copilot_home, jsonl_home))
+    found = check(repo, source_flags(source, claude_home, codex_home, copilot_home, jsonl_home), now=now())
     console = Console()
     if json:
         console.json(_record(found))
     else:
         console.page(_page(found))
-    if found.broken:
-        raise typer.Exit(found.broken.exit_code)
+    if not found.healthy:
+        raise typer.Exit(1)
 
 
 # --- as a record -------------------------------------------------------------------------------------------------
 
 
 def _record(found: Checkup) -> dict[str, Any]:
-    """With broken settings also the error that every other verb would end with."""
-    record = {
+    return {
         "v": 1,
         "version": found.version,
         "python": found.python,
@@ -62,13 +66,30 @@ def _record(found: Checkup) -> dict[str, Any]:
         "sources": [_source(item) for item in found.sources],
         "settings": [{"path": item.path, "there": item.there} for item in found.settings],
         "backend": found.backend,
+        "simulated": found.simulated,
         "time_zone": found.time_zone,
-        "findings": list(found.findings),
+        "memory": _memory(found.vitals) if found.vitals else None,
+        "healthy": found.healthy,
+        "findings": [{"what": item.what, "remedy": item.remedy, "fault": item.fault} for item in found.findings],
     }
-    broken = found.broken
-    if broken:
-        record["error"] = {"kind": broken.kind, "message": broken.message, "hint": broken.hint}
-    return record
+
+
+def _memory(vitals: Vitals) -> dict[str, Any]:
+    last = vitals.last_night
+    return {
+        "identity": vitals.identity,
+        "ledger_ref": vitals.ledger_ref,
+        "ledger_commit": vitals.ledger_commit,
+        "events": vitals.events,
+        "damaged": vitals.damaged,
+        "at_work": vitals.at_work,
+        "last_night": last and {"run": last.run, "ts": last.ts, "simulated": last.simulated, "outcome": last.outcome},
+        "open": list(vitals.pending),
+        "schedules": [
+            {"scheduler": item.scheduler, "at": item.placed.entry.at if item.placed.entry else None}
+            for item in vitals.schedules
+        ],
+    }
 
 
 def _source(state: SourceState) -> dict[str, Any]:
@@ -84,6 +105,7 @@ def _source(state: SourceState) -> dict[str, Any]:
         "mode": _mode(state.mode),
         "auto": state.auto,
         "chosen": state.chosen,
+        "unread": state.unread,
         "skipped": dict(state.skipped),
     }
 
@@ -116,14 +138,16 @@ def _page(found: Checkup) -> Iterator[str]:
         yield from _about_source(source)
     yield from ("", "Repository")
     yield from _about_repository(found.repository)
+    yield from _about_memory(found.vitals) if found.vitals else ()
     yield from ("", "Settings")
     for file in found.settings:
         yield f"  {file.path}: {'read' if file.there else 'no settings'}"
     yield f"  source: {found.source}"
-    yield f"  backend: {found.backend or 'none; `run` needs one, as `--backend mock` or in your own settings'}"
+    yield f"  backend: {_backend(found)}"
     yield f"  time zone: {found.time_zone}"
     yield from ("", "Findings" if found.findings else "Nothing wants attention.")
-    yield from (f"  - {finding}" for finding in found.findings)
+    for finding in found.findings:
+        yield f"  - {'in the way: ' if finding.fault else ''}{finding.sentence}"
 
 
 def _about_source(state: SourceState) -> Iterator[str]:
@@ -147,7 +171,8 @@ def _holdings(state: SourceState) -> str:
     mode = f", mode {_mode(state.mode)}" if state.mode is not None else ""
     readable = "" if state.readable else ", not readable"
     plural = "" if state.transcripts == 1 else "s"
-    return f"{state.transcripts:,} transcript{plural}, {_size(state.bytes)}{newest}{mode}{readable}"
+    upcoming = f"; the next run would open {state.unread:,}" if state.chosen else ""
+    return f"{state.transcripts:,} transcript{plural}, {_size(state.bytes)}{newest}{mode}{readable}{upcoming}"
 
 
 def _about_repository(state: RepositoryState | None) -> Iterator[str]:
@@ -161,6 +186,28 @@ def _about_repository(state: RepositoryState | None) -> Iterator[str]:
     for source, homes in state.checkpoint.items():
         for home, time in homes.items():
             yield f"  {source}: {home} was read up to {minute(time)} UTC"
+
+
+def _backend(found: Checkup) -> str:
+    if found.backend is None:
+        return "none; `run` needs one, as `--backend mock` or in your own settings"
+    return f"{found.backend}, a simulation, which needs nothing" if found.simulated else found.backend
+
+
+def _about_memory(vitals: Vitals) -> Iterator[str]:
+    yield f"  you: {vitals.identity or 'unknown to git'}"
+    there = f"at {vitals.ledger_commit[:12]}, {vitals.events:,} events" if vitals.ledger_commit else "not made yet"
+    yield f"  ledger: {vitals.ledger_ref}, {there}"
+    yield f"  at work now: {vitals.at_work or 'nobody'}"
+    last = vitals.last_night
+    simulated = " (simulated)" if last and last.simulated else ""
+    yield f"  last night: {f'{last.ts}{simulated}, {last.outcome}' if last else 'none yet'}"
+    yield f"  open: {', '.join(vitals.pending) or 'no proposal'}"
+    for item in vitals.schedules:
+        at = f" at {item.placed.entry.at}" if item.placed.entry else ""
+        yield f"  scheduled: every day{at} with {item.scheduler}"
+    if not vitals.schedules:
+        yield "  scheduled: not"
 
 
 def _size(count: float) -> str:
