@@ -9,7 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from skillopt_git.errors import GitError
-from skillopt_git.gitrepo import GitRepo, execute
+from skillopt_git.gitrepo import Done, GitRepo, execute
+
+_IN_THE_WAY = "commit, stash or move what is in the way, then try again"
+_WHOLE = ("-c", "core.splitIndex=false")  # else a copy of the index leaves its other half in the repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +58,58 @@ def checked_out(repo: GitRepo, ref: str) -> Worktree | None:
 def fast_forward(worktree: Worktree, commit: str) -> None:
     """Moves the branch checked out in `worktree`, its index and files to `commit`, as `git merge --ff-only` does.
 
-    Where a file with local changes, or an untracked or ignored one, would be overwritten, nothing is touched and
-    `GitError` carries git's words. Never stashes.
+    Where a file with local changes, or an untracked or ignored one, would be overwritten, where a file cannot be
+    written, or somebody holds a lock, nothing is touched and `GitError` carries git's words. Never stashes.
     """
+    _refuse_others(worktree, commit)
     _refuse_overwriting(worktree, commit)
+    _refuse_locked(worktree, commit)
     safe = ("--ff-only", "--no-autostash", "--no-overwrite-ignore", "--no-verify-signatures", "--no-stat", "--quiet")
-    done = execute(worktree.path, "merge", *safe, "--end-of-options", commit)
-    if done.code:
-        raise done.error
+    _require(execute(worktree.path, "merge", *safe, "--end-of-options", commit))
+
+
+# All of these are tried first: a merge that git gives up has refreshed the index and written ORIG_HEAD, and one that
+# fails later has moved files and index, and not the branch.
+
+
+def _refuse_others(worktree: Worktree, commit: str) -> None:
+    """Commits that came meanwhile, and ignored files in the way, which only the merge itself would see."""
+    if execute(worktree.path, "merge-base", "--is-ancestor", "HEAD", commit).code:
+        raise GitError("git merge: not possible to fast-forward", "somebody committed meanwhile: try again")
+    added = execute(worktree.path, "diff-tree", "-r", "-z", "--name-only", "--diff-filter=A", "HEAD", commit).fields
+    ignored = ("ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--")
+    there = execute(worktree.path, *ignored, *added).fields if added else []
+    if there:
+        raise GitError(f"git merge: ignored files would be overwritten: {', '.join(there)}", _IN_THE_WAY)
 
 
 def _refuse_overwriting(worktree: Worktree, commit: str) -> None:
-    """Tried on a copy of the index first: a merge that git refuses has refreshed the index and written ORIG_HEAD."""
+    """On a copy of the index, and with the files that change in a folder of our own."""
     index = execute(worktree.path, "rev-parse", "--path-format=absolute", "--git-path", "index").text
     with TemporaryDirectory(prefix="skillopt-") as folder:
         copy = Path(folder, "index")
         if Path(index).is_file():
             shutil.copyfile(index, copy)
-        env = {"GIT_INDEX_FILE": str(copy)}
-        execute(worktree.path, "update-index", "-q", "--refresh", env=env)
-        done = execute(worktree.path, "read-tree", "-n", "-m", "-u", "HEAD", commit, env=env)
+
+        def tried(*words: str, data: bytes = b"") -> Done:
+            return execute(worktree.path, *words, settings=_WHOLE, data=data, env={"GIT_INDEX_FILE": str(copy)})
+
+        tried("update-index", "-q", "--refresh")
+        _require(tried("read-tree", "-n", "-m", "-u", "HEAD", commit), _IN_THE_WAY)
+        changed = tried("diff-tree", "-r", "-z", "--name-only", "--diff-filter=d", "HEAD", commit)
+        tried("read-tree", commit)
+        _require(tried("checkout-index", "--stdin", "-z", f"--prefix={folder}/files/", data=changed.out))
+
+
+def _refuse_locked(worktree: Worktree, commit: str) -> None:
+    _require(execute(worktree.path, "read-tree", "-n", "HEAD"))  # takes the index's lock, and writes nothing
+    steps = f"start\nupdate HEAD {commit}\nprepare\nabort\n"
+    _require(execute(worktree.path, "update-ref", "--stdin", data=steps.encode()))
+
+
+def _require(done: Done, hint: str = "") -> None:
     if done.code:
-        hint = "\n".join([*done.words[1:], "commit, stash or move what is in the way, then try again"])
-        raise GitError(f"git merge: {done.words[0]}", hint)
+        raise GitError(f"git merge: {done.words[0]}", "\n".join(filter(None, [*done.words[1:], hint])))
 
 
 def differs(repo: GitRepo, commit: str, path: str) -> bool:
@@ -87,5 +119,8 @@ def differs(repo: GitRepo, commit: str, path: str) -> bool:
     entry, file = repo.entry(commit, path), repo.root / path
     if file.is_symlink() or not file.is_file():
         return entry is not None or file.is_symlink()
-    local = repo.run("hash-object", "--stdin", f"--path={path}", data=file.read_bytes()).text
-    return entry is None or entry.sha != local
+    data = file.read_bytes()
+    done = repo.attempt("hash-object", "--stdin", f"--path={path}", data=data)
+    if done.code:  # a filter that is asked for is not there: then only the bytes can tell
+        done = repo.run("hash-object", "--stdin", "--no-filters", data=data)
+    return entry is None or entry.sha != done.text
