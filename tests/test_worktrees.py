@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -112,12 +113,25 @@ def test_nothing_moves_where_something_would_be_lost(repo: Repository, state: st
     assert STATES[state] in f"{caught.value.message}\n{caught.value.hint}"
 
 
+def test_a_file_that_was_merely_touched_is_not_in_the_way(repo: Repository) -> None:
+    """Its content decides, as it does for git."""
+    tip = _next(repo, README="theirs\n")
+    os.utime(repo.path / "README.md", (0, 0))
+
+    fast_forward(worktrees(GitRepo.open(repo.path))[0], tip)
+
+    assert (repo.path / "README.md").read_text() == "theirs\n"
+
+
 def test_a_split_index_leaves_no_other_half_behind(repo: Repository) -> None:
-    """The copy on which a merge is tried first is whole."""
+    """The copy on which a merge is tried first is whole, also when there is something to refresh in it."""
+    repo.commit("Notes", {"notes.md": "x\n"})
     tip = _next(repo, README="theirs\n")
     repo.git("config", "core.splitIndex", "true")
+    repo.git("config", "splitIndex.maxPercentChange", "0")
     repo.git("update-index", "--split-index")
     repo.write({"README.md": "mine\n"})
+    os.utime(repo.path / "notes.md", (0, 0))
     before = snapshot(repo)["names"]
 
     with pytest.raises(GitError, match="README"):
