@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ from skillopt_git.errors import GitError
 from skillopt_git.gitrepo import Done, GitRepo, execute
 
 _IN_THE_WAY = "commit, stash or move what is in the way, then try again"
-_WHOLE = ("-c", "core.splitIndex=false")  # else a copy of the index leaves its other half in the repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,11 @@ def _refuse_others(worktree: Worktree, commit: str) -> None:
     if execute(worktree.path, "merge-base", "--is-ancestor", "HEAD", commit).code:
         raise GitError("git merge: not possible to fast-forward", "somebody committed meanwhile: try again")
     added = execute(worktree.path, "diff-tree", "-r", "-z", "--name-only", "--diff-filter=A", "HEAD", commit).fields
-    ignored = ("ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--")
-    there = execute(worktree.path, *ignored, *added).fields if added else []
-    if there:
-        raise GitError(f"git merge: ignored files would be overwritten: {', '.join(there)}", _IN_THE_WAY)
+    there = [path for path in added if os.path.lexists(worktree.path / path)]
+    asked = ("ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--")
+    ignored = execute(worktree.path, *asked, *there).fields if there else []
+    if ignored:
+        raise GitError(f"git merge: ignored files would be overwritten: {', '.join(ignored)}", _IN_THE_WAY)
 
 
 def _refuse_overwriting(worktree: Worktree, commit: str) -> None:
@@ -92,13 +93,14 @@ def _refuse_overwriting(worktree: Worktree, commit: str) -> None:
             shutil.copyfile(index, copy)
 
         def tried(*words: str, data: bytes = b"") -> Done:
-            return execute(worktree.path, *words, settings=_WHOLE, data=data, env={"GIT_INDEX_FILE": str(copy)})
+            return execute(worktree.path, *words, data=data, env={"GIT_INDEX_FILE": str(copy)})
 
         tried("update-index", "-q", "--refresh")
         _require(tried("read-tree", "-n", "-m", "-u", "HEAD", commit), _IN_THE_WAY)
         changed = tried("diff-tree", "-r", "-z", "--name-only", "--diff-filter=d", "HEAD", commit)
         tried("read-tree", commit)
-        _require(tried("checkout-index", "--stdin", "-z", f"--prefix={folder}/files/", data=changed.out))
+        done = tried("checkout-index", "--stdin", "-z", f"--prefix={folder}/files/", data=changed.out)
+        _require(done, "mend what keeps git from writing the file, then try again")
 
 
 def _refuse_locked(worktree: Worktree, commit: str) -> None:

@@ -123,23 +123,6 @@ def test_a_file_that_was_merely_touched_is_not_in_the_way(repo: Repository) -> N
     assert (repo.path / "README.md").read_text() == "theirs\n"
 
 
-def test_a_split_index_leaves_no_other_half_behind(repo: Repository) -> None:
-    """The copy on which a merge is tried first is whole, also when there is something to refresh in it."""
-    repo.commit("Notes", {"notes.md": "x\n"})
-    tip = _next(repo, README="theirs\n")
-    repo.git("config", "core.splitIndex", "true")
-    repo.git("config", "splitIndex.maxPercentChange", "0")
-    repo.git("update-index", "--split-index")
-    repo.write({"README.md": "mine\n"})
-    os.utime(repo.path / "notes.md", (0, 0))
-    before = snapshot(repo)["names"]
-
-    with pytest.raises(GitError, match="README"):
-        fast_forward(worktrees(GitRepo.open(repo.path))[0], tip)
-
-    assert snapshot(repo)["names"] == before
-
-
 def test_a_local_file_that_differs_is_noticed(repo: Repository, tmp_path: Path) -> None:
     """Content decides, not the index, not line ends that git would convert, not time stamps, not a lost filter."""
     repo.git("config", "core.autocrlf", "true")
