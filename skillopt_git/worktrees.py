@@ -17,11 +17,15 @@ _IN_THE_WAY = "commit, stash or move what is in the way, then try again"
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """`branch` is a full ref name, None when detached; `head` is None before the first commit."""
+    """`branch` is a full ref name, None when detached; `head` is None before the first commit.
+
+    `rebasing`: HEAD is detached for a rebase, which will move `branch` when it ends.
+    """
 
     path: Path
     head: str | None
     branch: str | None
+    rebasing: bool = False
 
 
 def worktrees(repo: GitRepo) -> tuple[Worktree, ...]:
@@ -46,12 +50,21 @@ def _listed(repo: GitRepo) -> list[dict[str, str]]:
 
 
 def _worktree(repo: GitRepo, block: Mapping[str, str]) -> Worktree:
-    head = block.get("HEAD")
-    return Worktree(Path(block["worktree"]), None if head == repo.zero else head, block.get("branch"))
+    path, head = Path(block["worktree"]), block.get("HEAD")
+    rebased = _rebased(path) if "detached" in block else None
+    branch = block.get("branch") or rebased
+    return Worktree(path, None if head == repo.zero else head, branch, rebasing=rebased is not None)
+
+
+def _rebased(folder: Path) -> str | None:
+    git_dir = Path(execute(folder, "rev-parse", "--absolute-git-dir").text)
+    notes = [git_dir / way / "head-name" for way in ("rebase-merge", "rebase-apply")]
+    names = [note.read_text(encoding="utf-8").strip() for note in notes if note.is_file()]
+    return next((name for name in names if name.startswith("refs/heads/")), None)
 
 
 def checked_out(repo: GitRepo, ref: str) -> Worktree | None:
-    """The work tree that has the branch `ref` checked out."""
+    """The work tree that has the branch `ref` checked out, or is rebasing it."""
     return next((tree for tree in worktrees(repo) if tree.branch == ref), None)
 
 
@@ -61,6 +74,8 @@ def fast_forward(worktree: Worktree, commit: str) -> None:
     Where a file with local changes, or an untracked or ignored one, would be overwritten, where a file cannot be
     written, or somebody holds a lock, nothing is touched and `GitError` carries git's words. Never stashes.
     """
+    if worktree.rebasing:
+        raise GitError(f"git merge: {worktree.branch} is being rebased in {worktree.path}", "finish the rebase first")
     _refuse_others(worktree, commit)
     _refuse_overwriting(worktree, commit)
     _refuse_locked(worktree, commit)

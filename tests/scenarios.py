@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from skillopt_git.errors import SkilloptError
 from tests.nights import SKILL
 from tests.states import (
     AWKWARD,
@@ -216,7 +217,7 @@ def cell(scenario: Scenario, verb: Verb) -> str:
     with TemporaryDirectory() as folder:
         try:
             return told(scenario, verb, Path(folder))
-        except AssertionError as error:
+        except (AssertionError, SkilloptError) as error:  # the latter in what the verb builds on
             return f"WRONG: {' '.join(str(error).split())}"
 
 

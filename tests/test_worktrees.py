@@ -41,6 +41,25 @@ def test_every_work_tree_is_listed_with_what_it_holds(repo: Repository, tmp_path
     assert checked_out(opened, "refs/heads/gone") is None
 
 
+@pytest.mark.parametrize("backend", ["merge", "apply"])
+def test_a_branch_that_is_being_rebased_is_somebodys(repo: Repository, tmp_path: Path, backend: str) -> None:
+    """It is held by the work tree where the rebase stopped, and is not moved under it."""
+    repo.git("branch", "theirs")
+    ours = repo.commit("Ours", {"README.md": "ours\n"})
+    other = Repository(tmp_path / "other")
+    repo.git("worktree", "add", "--quiet", str(other.path), "theirs")
+    other.commit("Theirs", {"README.md": "theirs\n"})
+    other.git("rebase", "--quiet", f"--{backend}", "main", check=False)
+    before = snapshot(repo)
+
+    tree = checked_out(GitRepo.open(repo.path), "refs/heads/theirs")
+
+    assert tree == Worktree(other.path, ours, "refs/heads/theirs", rebasing=True)
+    with pytest.raises(GitError, match="is being rebased"):
+        fast_forward(tree, _next(repo, CLAUDE="x\n"))
+    assert snapshot(repo) == before
+
+
 def test_before_the_first_commit_a_branch_is_checked_out_too(tmp_path: Path) -> None:
     """An unborn branch has no commit, but is somebody's; a bare repository has nothing checked out."""
     user = Repository.create(tmp_path / "acme-api", {})

@@ -212,7 +212,7 @@ class _Case:
         )
         # A revert is recorded once it is merged.
         self._same("what was recorded", self._recorded(), self.recorded + (self.verb != "revert"))
-        self._same("fsck", self.repo.git("fsck", "--no-dangling", "--no-progress", check=False), "")
+        self._same("fsck", self.repo.git("fsck", "--no-dangling", "--no-progress"), "")
 
     def _ran(self, record: dict[str, Any]) -> None:
         branch = f"sleep/{record['started'][:10]}{self.scenario.number}"
