@@ -5,18 +5,19 @@ RUN := .venv/bin/python -m
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 
-.PHONY: help demo test corpus kills e2e bench docs build clean
+.PHONY: help demo test corpus scenarios kills e2e bench docs build clean
 
 help:
-	@echo "make demo    watch a simulated night in a throwaway repository"
-	@echo "make test    format, lint, types, tests with branch coverage"
-	@echo "make corpus  compare what is read of genuine sessions with what they hold"
-	@echo "make kills   kill every verb at every step, and see what the next run makes of it"
-	@echo "make e2e     the tests that need more than this checkout"
-	@echo "make bench   every benchmark"
-	@echo "make docs    write the generated pages anew"
-	@echo "make build   wheel and sdist in dist/"
-	@echo "make clean   remove what the other commands made"
+	@echo "make demo       watch a simulated night in a throwaway repository"
+	@echo "make test       format, lint, types, tests with branch coverage"
+	@echo "make corpus     compare what is read of genuine sessions with what they hold"
+	@echo "make scenarios  run every verb that writes in forty states of a repository"
+	@echo "make kills      kill every verb at every step, and see what the next run makes of it"
+	@echo "make e2e        the tests that need more than this checkout"
+	@echo "make bench      every benchmark"
+	@echo "make docs       write the generated pages anew"
+	@echo "make build      wheel and sdist in dist/"
+	@echo "make clean      remove what the other commands made"
 
 demo: $(INSTALLED)
 	@$(RUN) skillopt_git demo
@@ -32,6 +33,9 @@ corpus: $(READY)
 
 kills: $(READY)
 	@$(RUN) tests.broken
+
+scenarios: $(READY)
+	@$(RUN) tests.scenarios
 
 e2e: $(READY)
 	@$(RUN) pytest -m e2e; code=$$?; \

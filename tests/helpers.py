@@ -27,7 +27,7 @@ class Repository:
         done = subprocess.run(["git", *args], cwd=self.path, input=input_, capture_output=True, check=False)
         if check and done.returncode:
             raise AssertionError(f"git {' '.join(args)} failed:\n{done.stderr.decode()}")
-        return done.stdout.decode()
+        return done.stdout.decode("utf-8", "surrogateescape")
 
     def write(self, files: Mapping[str, str | bytes]) -> None:
         for name, content in files.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 from skillopt_git.decide import Desk
@@ -46,7 +47,7 @@ class Nights:
 
     repository: Repository
 
-    @property
+    @cached_property
     def repo(self) -> GitRepo:
         return GitRepo.open(self.repository.path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -50,6 +51,25 @@ def test_the_main_work_tree_is_found_from_every_other_one(repo: Repository, tmp_
     assert found == [repo.path, repo.path, bare, apart]
 
 
+@pytest.mark.parametrize("backend", ["merge", "apply"])
+def test_a_branch_that_is_being_rebased_is_somebodys(repo: Repository, tmp_path: Path, backend: str) -> None:
+    """It is held by the work tree where the rebase stopped, and is not moved under it."""
+    repo.git("branch", "theirs")
+    ours = repo.commit("Ours", {"README.md": "ours\n"})
+    other = Repository(tmp_path / "other")
+    repo.git("worktree", "add", "--quiet", str(other.path), "theirs")
+    other.commit("Theirs", {"README.md": "theirs\n"})
+    other.git("rebase", "--quiet", f"--{backend}", "main", check=False)
+    before = snapshot(repo)
+
+    tree = checked_out(GitRepo.open(repo.path), "refs/heads/theirs")
+
+    assert tree == Worktree(other.path, ours, "refs/heads/theirs", rebasing=True)
+    with pytest.raises(GitError, match="is being rebased"):
+        fast_forward(tree, _next(repo, CLAUDE="x\n"))
+    assert snapshot(repo) == before
+
+
 def test_before_the_first_commit_a_branch_is_checked_out_too(tmp_path: Path) -> None:
     """An unborn branch has no commit, but is somebody's; a bare repository has nothing checked out."""
     user = Repository.create(tmp_path / "acme-api", {})
@@ -73,41 +93,67 @@ def test_a_checked_out_branch_moves_with_its_files(repo: Repository) -> None:
     assert (repo.path / "CLAUDE.md").read_text() == "Use pnpm.\n"
 
 
-@pytest.mark.parametrize("state", ["changed", "staged", "untracked", "ignored", "locked", "diverged"])
+STATES = {
+    "changed": "README.md",
+    "staged": "README.md",
+    "untracked": "CLAUDE.md",
+    "ignored": "AGENTS.md",
+    "index locked": "index.lock",
+    "HEAD locked": "HEAD.lock",
+    "branch locked": "main.lock",
+    "filter missing": "smudge filter crypt failed",
+    "merging": "not concluded your merge",
+    "diverged": "fast-forward",
+}
+
+
+@pytest.mark.parametrize("state", STATES)
 def test_nothing_moves_where_something_would_be_lost(repo: Repository, state: str) -> None:
-    """Local changes in the way, an untracked or ignored file, a lock or other commits: refused, nothing touched."""
-    repo.commit("Ignore", {".gitignore": "AGENTS.md\n"})
+    """Local changes or files in the way, a lock, a file that cannot be written, other commits: nothing is touched."""
+    repo.commit("Ignore", {".gitignore": "AGENTS.md\n", ".gitattributes": "AGENTS.md filter=crypt\n"})
     tip = _next(repo, README="theirs\n", CLAUDE="theirs\n", AGENTS="theirs\n")
+    repo.git("config", "merge.autoStash", "true")
+    git_dir = repo.path / ".git"
     match state:
         case "changed" | "staged":
             repo.write({"README.md": "mine\n"})
-            repo.git("config", "merge.autoStash", "true")
             if state == "staged":
                 repo.git("add", "README.md")
         case "untracked":
             repo.write({"CLAUDE.md": "mine\n"})
         case "ignored":
             repo.write({"AGENTS.md": "mine\n"})
-        case "locked":
-            (repo.path / ".git" / "index.lock").touch()
-        case _:
+        case "filter missing":
+            repo.git("config", "filter.crypt.smudge", "a-command-that-is-not-installed")
+            repo.git("config", "filter.crypt.required", "true")
+        case "merging":
+            (git_dir / "MERGE_HEAD").write_text(f"{tip}\n")
+        case "diverged":
             repo.commit("Mine", {"mine": "1"})
+    if "locked" in state:
+        (git_dir / ("refs/heads" if state.startswith("branch") else "") / STATES[state]).touch()
     tree = worktrees(GitRepo.open(repo.path))[0]
     before = snapshot(repo)
+
     with pytest.raises(GitError, match=r"^git merge: ") as caught:
         fast_forward(tree, tip)
-    after = snapshot(repo)
-    assert {**after, "names": None, "git": None} == {**before, "names": None, "git": None}
-    assert repo.git("diff", "--cached", "--name-only").split() == (["README.md"] if state == "staged" else [])
-    if state in {"changed", "untracked", "ignored"}:
-        told = f"{caught.value.message}\n{caught.value.hint}"
-        assert {"changed": "README.md", "untracked": "CLAUDE.md", "ignored": "AGENTS.md"}[state] in told
-    if state in {"changed", "untracked"}:
-        assert after == before  # not even the index was refreshed
+
+    assert snapshot(repo) == before
+    assert STATES[state] in f"{caught.value.message}\n{caught.value.hint}"
+
+
+def test_a_file_that_was_merely_touched_is_not_in_the_way(repo: Repository) -> None:
+    """Its content decides, as it does for git."""
+    tip = _next(repo, README="theirs\n")
+    os.utime(repo.path / "README.md", (0, 0))
+
+    fast_forward(worktrees(GitRepo.open(repo.path))[0], tip)
+
+    assert (repo.path / "README.md").read_text() == "theirs\n"
 
 
 def test_a_local_file_that_differs_is_noticed(repo: Repository, tmp_path: Path) -> None:
-    """Content decides, not the index, not line ends that git would convert, not time stamps."""
+    """Content decides, not the index, not line ends that git would convert, not time stamps, not a lost filter."""
     repo.git("config", "core.autocrlf", "true")
     opened = GitRepo.open(repo.path)
     assert not differs(opened, "HEAD", "README.md")
@@ -122,5 +168,11 @@ def test_a_local_file_that_differs_is_noticed(repo: Repository, tmp_path: Path) 
     assert differs(opened, "HEAD", "README.md")
     (repo.path / "AGENTS.md").symlink_to("CLAUDE.md")
     assert differs(opened, "HEAD", "AGENTS.md")
+    repo.git("config", "filter.crypt.clean", "a-command-that-is-not-installed")
+    repo.git("config", "filter.crypt.required", "true")
+    repo.write({".gitattributes": "*.md filter=crypt\n", "README.md": "# acme-api\n"})
+    assert not differs(opened, "HEAD", "README.md")
+    repo.write({"README.md": "# acme\n"})
+    assert differs(opened, "HEAD", "README.md")
     repo.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
     assert not differs(GitRepo.open(tmp_path / "bare.git"), "HEAD", "README.md")
