@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 from pathlib import PurePosixPath
 
@@ -197,9 +198,13 @@ def rules(text: str) -> tuple[str, ...]:
 def holds(text: str, sentence: str) -> bool:
     """Whether some line, or some list item, in the block or outside of it, says `sentence`."""
     wanted = _key(sentence)
+    return bool(wanted) and wanted in _sentences(text)
+
+
+@lru_cache(maxsize=64)  # one document is asked about every rule it was ever taught
+def _sentences(text: str) -> frozenset[str]:
     lines = _lines(text.removeprefix(BOM))
-    said = [*lines, *(item.text for item in _items(lines, 0, len(lines)))]
-    return bool(wanted) and any(_key(line) == wanted for line in said)
+    return frozenset(map(_key, (*lines, *(item.text for item in _items(lines, 0, len(lines))))))
 
 
 _NOT_FOLDED = re.compile(r"$|[-*+]\s|\d+[.)]\s|[>#|]|`{3}|~{3}|[-=]+$")

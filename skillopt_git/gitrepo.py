@@ -305,6 +305,21 @@ class GitRepo:
         """The bytes as they are stored: no filter, no line end changed."""
         return self.run("cat-file", "blob", "--end-of-options", sha).out
 
+    def blobs(self, shas: Sequence[str]) -> dict[str, bytes]:
+        """Several blobs by id, in one go. Raises `GitError` if one is missing."""
+        told = self.run("cat-file", "--batch", data="".join(f"{sha}\n" for sha in shas).encode()).out if shas else b""
+        found: dict[str, bytes] = {}
+        at = 0
+        for sha in shas:
+            head, _, _ = told[at : at + 200].partition(b"\n")
+            words = head.split()
+            if len(words) != 3:
+                raise GitError(f"git cat-file: {sha} is missing", "fetch it again, or look with `git fsck`")
+            start, size = at + len(head) + 1, int(words[2])
+            found[sha] = told[start : start + size]
+            at = start + size + 1
+        return found
+
     def read(self, commit: str, path: str) -> bytes | None:
         """The file at `path`; None where `commit` has no file there."""
         entry = self.entry(commit, path)

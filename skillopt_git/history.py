@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from skillopt_git.errors import GitError
-from skillopt_git.gitrepo import GitRepo, Identity
+from skillopt_git.gitrepo import Entry, GitRepo, Identity
 
 _TRAILERS = "%(trailers:only=true,unfold=true,separator=%x1f,key_value_separator=%x1e)"
+_GONE = "000000"  # the mode of a file that a commit deletes
 _FIELDS = ("%H", "%T", "%P", "%an", "%ae", "%cn", "%ce", "%ct", _TRAILERS, "%B")
 
 
@@ -31,23 +32,40 @@ class Commit:
         return dict(self.trailers).get(name)
 
 
-def log(
-    repo: GitRepo,
-    include: str,
-    exclude: str | None = None,
-    *,
-    first_parent: bool = False,
-    paths: Sequence[str] = (),
-    most: int | None = None,
-) -> tuple[Commit, ...]:
-    """The commits of `include` that `exclude` does not have, oldest first; with `paths`, those that touch them.
-
-    Of more than `most` the newest.
-    """
-    options = ["--topo-order", "--reverse", *(["--first-parent"] if first_parent else [])]
-    options += [f"--max-count={most}"] if most else []
+def log(repo: GitRepo, include: str, exclude: str | None = None, *, most: int | None = None) -> tuple[Commit, ...]:
+    """The commits of `include` that `exclude` does not have, oldest first; of more than `most` the newest."""
+    options = ["--topo-order", "--reverse", *([f"--max-count={most}"] if most else [])]
     revs = [_commit_id(repo, include), *([f"^{_commit_id(repo, exclude)}"] if exclude else [])]
-    return _commits(repo, *options, *revs, "--", *paths)
+    return _commits(repo, *options, *revs, "--")
+
+
+def versions(repo: GitRepo, include: str, exclude: str, path: str) -> tuple[tuple[str, Entry | None], ...]:
+    """What `path` is in each commit of the first-parent line of `include` that touches it, oldest first.
+
+    Of the commits that `exclude` does not have; None where the commit deletes it.
+    """
+    options = (
+        "--topo-order",
+        "--reverse",
+        "--first-parent",
+        "--format=%H",
+        "--raw",
+        "-z",
+        "--no-abbrev",
+        "--no-renames",
+    )
+    revs = (_commit_id(repo, include), f"^{_commit_id(repo, exclude)}")
+    told = iter(repo.run("log", *options, "--diff-merges=first-parent", "--root", *revs, "--", path).fields)
+    found: list[tuple[str, Entry | None]] = []
+    commit = ""
+    for text in (field.lstrip("\n") for field in told):
+        if text.startswith(":"):
+            _, mode, _, sha, _ = text.split(" ")
+            if next(told) == path:
+                found.append((commit, None if mode == _GONE else Entry(mode, sha, path)))
+        else:
+            commit = text
+    return tuple(found)
 
 
 def show(repo: GitRepo, rev: str) -> Commit:

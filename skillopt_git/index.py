@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillopt_git.lines import pack, unpack
+from skillopt_git.packed import pack, unpack
 from skillopt_git.transcripts import Entry, Home
 from skillopt_git.whole import write
 

@@ -20,6 +20,7 @@ from skillopt_git.errors import ConfigError, GitError, RefMoved
 from skillopt_git.gitrepo import Entry, GitRepo, Identity
 from skillopt_git.history import is_ancestor
 from skillopt_git.model import RECORD_VERSION, Event, Evidence, Json, canonical_json
+from skillopt_git.packed import exactly
 from skillopt_git.redact import SECRETS, Scanner
 from skillopt_git.soundness import sound
 
@@ -182,19 +183,15 @@ class Ledger:
     def _read(self, commit: str) -> Contents:
         events: list[Event] = []
         damaged = 0
-        for entry in self._repo.paths(commit, _EVENTS):
-            for number, line in enumerate(file_lines(self._repo.blob(entry.sha)), start=1):
-                record = _record(line)
-                if record is None:
-                    damaged += 1
+        files = self._repo.paths(commit, _EVENTS)
+        texts = self._repo.blobs([entry.sha for entry in files])
+        for entry in files:
+            for number, line in enumerate(file_lines(texts[entry.sha]), start=1):
+                event = _event(line, f"{self._ref}:{entry.path}, line {number},")
+                if event is not None and sound(event):
+                    events.append(event)
                 else:
-                    where = f"{self._ref}:{entry.path}, line {number},"
-                    _refuse_newer(record, where)
-                    event = schema.read(Event, line, where=where)
-                    if sound(event):
-                        events.append(event)
-                    else:
-                        damaged += 1
+                    damaged += 1
         return Contents(unique(events), damaged)
 
     # --- writing -------------------------------------------------------------------------------------------------
@@ -250,6 +247,23 @@ class Ledger:
             except RefMoved:
                 self._pause(0.01 * 2**tries)
         return attempt()
+
+
+_read_event = exactly(Event)
+
+
+def _event(line: bytes, where: str) -> Event | None:
+    """The event on a line; None if it was damaged. Raises `ConfigError` for a newer tool's, and for unknown fields."""
+    try:
+        event = _read_event(line)
+    except (ValueError, RecursionError):
+        record = _record(line)
+        if record is None:
+            return None
+        _refuse_newer(record, where)
+        event = schema.read(Event, line, where=where)
+    _refuse_newer({"v": event.v}, where)
+    return event
 
 
 def _record(line: bytes) -> dict[str, Json] | None:

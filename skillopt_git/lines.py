@@ -12,15 +12,15 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, BinaryIO, TypeAlias, TypeVar
 
-import msgspec
 import zstandard
 
+from skillopt_git import packed
 from skillopt_git.model import Json
 from skillopt_git.transcripts import NO_FILE, REPLACED, UNREADABLE, FileState, Span, Transcript
 
@@ -39,7 +39,6 @@ _TIME = re.compile(rb'"timestamp":\s?"([0-9T:.Z+-]{10,40})"')
 _FEW = 4  # records
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
-_DECODE = msgspec.json.Decoder().decode
 _TOLERANT = json.JSONDecoder()
 _BLANK = re.compile("[\\s\0\ufeff]*")
 _UNSAFE = re.compile("[\0\ud800-\udfff]")
@@ -178,7 +177,7 @@ def _pass_by(file: BinaryIO, most: int) -> int:
 def objects(line: bytes, bad: Counter[str]) -> Iterator[Line]:
     """The JSON objects on a line. Pieces that are none are counted by reason; of a spliced line the rest is read."""
     try:
-        value = _DECODE(line)
+        value = packed.decode(line)
     except (ValueError, RecursionError):
         yield from _tolerant(line, bad)
         return
@@ -271,31 +270,3 @@ def instant(text: str) -> datetime | None:
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-# --- lines of a known form -----------------------------------------------------------------------------------------
-
-
-class Shape(msgspec.Struct, frozen=True, gc=False):
-    """A small value. Of an object that is read as one, only the fields that it names are looked at."""
-
-
-def decoder(shape: type[T]) -> Callable[[bytes], T]:
-    """Reads the one object on a line. Raises `ValueError` (or `RecursionError`) where it is not of that shape."""
-    return msgspec.json.Decoder(shape).decode
-
-
-# --- values of our own, quickly ----------------------------------------------------------------------------------
-
-
-def pack(value: object) -> bytes:
-    """JSON of a frozen value."""
-    return msgspec.json.encode(value)
-
-
-def unpack(data: bytes, type_: type[T]) -> T:
-    """Raises `ValueError` for anything that is not JSON of a `type_`."""
-    try:
-        return msgspec.json.decode(data, type=type_)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error

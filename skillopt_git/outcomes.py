@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from skillopt_git import edits
 from skillopt_git.gitrepo import FOLDER, LINK, SUBMODULE, GitRepo
-from skillopt_git.history import is_ancestor, log
+from skillopt_git.history import is_ancestor, versions
 from skillopt_git.model import Edit, Event, EventType, fold
 from skillopt_git.publish import HEADS, on_branch, remote_branches
 from skillopt_git.recall import NEAR_DUPLICATE, History, Proposal, Proposed
@@ -93,6 +93,18 @@ class _Look:
             self.texts[commit, path] = _said_at(self.repo, commit, path)
         return self.texts[commit, path]
 
+    def _read_ahead(self, since: str, path: str) -> list[str]:
+        """The commits after `since` that touch the document; their texts are read in one go, as far as they are new."""
+        found = versions(self.repo, self.base.commit, since, path)
+        plain = {
+            commit: entry.sha
+            for commit, entry in found
+            if entry is not None and entry.mode not in {FOLDER, LINK, SUBMODULE} and (commit, path) not in self.texts
+        }
+        texts = self.repo.blobs(list(dict.fromkeys(plain.values())))
+        self.texts.update({(commit, path): texts[sha].decode("utf-8", "replace") for commit, sha in plain.items()})
+        return [commit for commit, _ in found]
+
     # --- commits ---
 
     def below(self, commit: str) -> bool:
@@ -106,11 +118,11 @@ class _Look:
         if not self.below(since):
             return Trace(self.base.commit if self.there(item) else None, None)
         came = went = None
-        for commit in log(self.repo, self.base.commit, since, first_parent=True, paths=[item.edit.target]):
-            if present_in(self._text(commit.sha, item.edit.target), item.edit):
-                came, went = came or commit.sha, None
+        for commit in self._read_ahead(since, item.edit.target):
+            if present_in(self._text(commit, item.edit.target), item.edit):
+                came, went = came or commit, None
             elif came is not None:
-                went = went or commit.sha
+                went = went or commit
         return Trace(came or (self.base.commit if self.there(item) else None), went)
 
 
@@ -145,7 +157,7 @@ class _Told:
     def unlearned(self, item: Proposed) -> Iterator[Event]:
         look = self.look
         arrived = str(item.outcome.data["commit"]) if item.outcome else ""
-        if look.below(arrived) and not look.arrived(item) and not look.moved(item):
+        if not look.arrived(item) and look.below(arrived) and not look.moved(item):
             went = look.trace(item, f"{arrived}^1").went
             yield self._said("reverted", item, commit=went or look.base.commit)
 

@@ -18,6 +18,7 @@ from skillopt_git.soundness import proposed_edit
 NEAR_DUPLICATE = 0.85  # of two rule texts: at or above it a rejection of one holds back the other
 # Of two outcomes of one edit, as two clones may see them, the first here stands: what is merged is merged.
 ENDINGS = ("adopted", "adopted-modified", "rejected", "superseded", "expired")
+MEASURED = frozenset({"family", "trial", "gate", "aa"})
 ADOPTIONS = frozenset({"adopted", "adopted-modified"})
 
 
@@ -203,6 +204,11 @@ def recall(events: Iterable[Event], *, simulated: bool) -> History:
         worded=_worded(every),
         unlearned=_unlearned(every),
     )
+
+
+def decisions(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Without what only learning needs to know, which is most of a long ledger."""
+    return tuple(event for event in events if event.type not in MEASURED)
 
 
 def _each_once(events: Iterable[Event]) -> tuple[Event, ...]:

@@ -38,20 +38,24 @@ def problems(type_: type[T], data: bytes) -> list[str]:
     try:
         _adapter(type_).validate_json(data, strict=True)
     except ValidationError as error:
-        return [
-            f"{_place(item['loc'])}: {item['msg']}" if item["loc"] else item["msg"]
-            for item in error.errors(include_url=False, include_input=False)
-        ]
+        return _told(error)
     return []
+
+
+def _told(error: ValidationError) -> list[str]:
+    return [
+        f"{_place(item['loc'])}: {item['msg']}" if item["loc"] else item["msg"]
+        for item in error.errors(include_url=False, include_input=False)
+    ]
 
 
 def read(type_: type[T], data: bytes | str, *, where: str, hint: str = "") -> T:
     """The value `data` (JSON) holds. Raises `ConfigError` with every problem listed."""
     raw = data.encode() if isinstance(data, str) else data
-    found = problems(type_, raw)
-    if found:
-        raise ConfigError(f"{where} is not valid:\n" + "\n".join(f"  {line}" for line in found), hint)
-    value: T = _adapter(type_).validate_json(raw, strict=True)
+    try:
+        value: T = _adapter(type_).validate_json(raw, strict=True)
+    except ValidationError as error:
+        raise ConfigError(f"{where} is not valid:\n" + "\n".join(f"  {line}" for line in _told(error)), hint) from None
     return value
 
 

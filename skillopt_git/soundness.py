@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from skillopt_git.model import DocumentKind, Edit, EditOp, Event, EventType, Metric, Split, Verdict, canonical_json
-from skillopt_git.schema import problems
+from skillopt_git.model import DocumentKind, Edit, EditOp, Event, EventType, Metric, Split, Verdict
+from skillopt_git.packed import fits
 
 BRANCH = re.compile(r"sleep/\d{4}-\d\d-\d\d(-[1-9]\d{0,3})?")
 _MACHINE = re.compile(r"[0-9a-f]{8}")
@@ -116,7 +116,7 @@ _SHAPES: dict[EventType, type] = {
 def sound(event: Event) -> bool:
     """Whether the event has what its type needs, names a branch of ours, and an edit that is the one it describes."""
     shape = _SHAPES.get(event.type)
-    if shape is not None and problems(shape, canonical_json(event.data).encode()):
+    if shape is not None and not fits(event.data, shape):
         return False
     branch = event.data.get("branch")
     if event.type != "run" and branch is not None and not BRANCH.fullmatch(str(branch)):

@@ -17,7 +17,7 @@ from skillopt_git.model import Event, run_id
 from skillopt_git.outcomes import awaited, sync
 from skillopt_git.private import Private
 from skillopt_git.publish import publish, rebuilt
-from skillopt_git.recall import History, recall
+from skillopt_git.recall import History, decisions, recall
 from skillopt_git.record import Stamp
 from skillopt_git.redact import Redactor
 from skillopt_git.targets import Base, default_base
@@ -54,8 +54,8 @@ class Workshop:
         return replace(known, awaited=awaited(self.repo, known, self.base))
 
     def everything(self) -> History:
-        """As a person sees it: simulated or not."""
-        return recall(self.events(), simulated=True)
+        """As a person sees it: what was proposed and decided, simulated or not."""
+        return recall(decisions(self.events()), simulated=True)
 
     def desk(self) -> Desk:
         """For a person's decisions, which are real whatever they decide about."""
@@ -77,12 +77,12 @@ class Workshop:
         return found
 
     def _noticed(self) -> tuple[Event, ...]:
-        known = recall(self.ledger.events(), simulated=True)
+        known = recall(decisions(self.ledger.events()), simulated=True)
         return sync(self.repo, known, self.base, replace(self.stamp, simulated=False))
 
 
-def open_workshop(path: Path, config: Config, *, now: datetime, simulated: bool = False) -> Workshop:
-    repo = GitRepo.open(path)
+def open_workshop(path: Path | GitRepo, config: Config, *, now: datetime, simulated: bool = False) -> Workshop:
+    repo = path if isinstance(path, GitRepo) else GitRepo.open(path)
     return Workshop(
         repo=repo,
         private=Private(repo.private_dir()),

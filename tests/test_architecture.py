@@ -35,7 +35,7 @@ OWNERS = {
     "filelock": {"private"},
     "git": {"gitrepo"},
     "jinja2": {"render"},
-    "msgspec": {"lines"},
+    "msgspec": {"packed"},
     "py3langid": {"languages"},
     "pydantic": {"schema"},
     "rapidfuzz": {"similarity"},

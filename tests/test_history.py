@@ -8,7 +8,7 @@ import pytest
 
 from skillopt_git.errors import GitError
 from skillopt_git.gitrepo import GitRepo, Identity
-from skillopt_git.history import is_ancestor, log, merge_tree, show
+from skillopt_git.history import is_ancestor, log, merge_tree, show, versions
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, snapshot
 
@@ -32,7 +32,7 @@ def test_a_commit_reads_back_as_it_was_written(repo: Repository) -> None:
 
 
 def test_a_log_is_oldest_first_also_among_equal_times(repo: Repository) -> None:
-    """A range leaves out what the other side has; paths and the first-parent rule narrow it."""
+    """A range leaves out what the other side has; of more than is asked for the newest stay."""
     opened = GitRepo.open(repo.path)
     base = opened.resolve("HEAD")
     assert base is not None
@@ -43,11 +43,34 @@ def test_a_log_is_oldest_first_also_among_equal_times(repo: Repository) -> None:
     side = opened.commit(parent=base, changes={}, message="side\n", author=TOOL, when=WHEN)
     tip = opened.commit_tree(show(opened, commits[-1]).tree, [commits[-1], side], "merge\n", TOOL, WHEN)
     assert [commit.message for commit in log(opened, commits[-1], base)] == ["0\n", "1\n", "2\n", "3\n", "4\n"]
-    assert [commit.message for commit in log(opened, tip, base, first_parent=True)][-2:] == ["4\n", "merge\n"]
+    assert [commit.message for commit in log(opened, commits[-1], base, most=2)] == ["3\n", "4\n"]
     assert "side\n" in [commit.message for commit in log(opened, tip, "main")]
-    assert [commit.message for commit in log(opened, tip, base, paths=["f1"])] == ["1\n", "3\n"]
     assert [commit.sha for commit in log(opened, base)] == [base]
     assert log(opened, base, tip) == ()
+
+
+def test_versions_of_a_file_are_those_of_the_bases_own_line(repo: Repository) -> None:
+    """What each commit made of the file, also where a merge brought it and where it became a folder."""
+    opened = GitRepo.open(repo.path)
+    base = repo.git("rev-parse", "HEAD").strip()
+    made = repo.commit("made", {"notes.md": "one\n"})
+    repo.commit("else", {"README.md": "x\n"})
+    repo.git("switch", "--quiet", "--create", "side")
+    repo.commit("side", {"notes.md": "side\n"})
+    repo.commit("side again", {"notes.md": "two\n", "notes.md2": ""})
+    repo.git("switch", "--quiet", "main")
+    repo.git("merge", "--quiet", "--no-ff", "--no-edit", "side")
+    merged = repo.git("rev-parse", "HEAD").strip()
+    repo.git("rm", "--quiet", "notes.md")
+    folder = repo.commit("a folder", {"notes.md/x": "x\n"})
+
+    found = versions(opened, "main", base, "notes.md")
+
+    assert [commit for commit, _ in found] == [made, merged, folder]
+    blobs = opened.blobs([entry.sha for _, entry in found if entry is not None])
+    assert list(blobs.values()) == [b"one\n", b"two\n"]
+    assert found[-1][1] is None
+    assert versions(opened, "main", "main", "notes.md") == ()
 
 
 def test_a_parent_comes_before_its_child_whatever_their_clocks_say(repo: Repository) -> None:

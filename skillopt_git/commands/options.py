@@ -91,9 +91,12 @@ def settings(repo: Path, flags: Mapping[str, Any] | None = None) -> Config:
 
 def workshop(repo: Path) -> Workshop:
     """The repository and its memory, to look at."""
+    from skillopt_git.config import load
+    from skillopt_git.gitrepo import GitRepo
     from skillopt_git.workshop import open_workshop
 
-    return open_workshop(repo, settings(repo), now=now())
+    opened = GitRepo.open(repo)
+    return open_workshop(opened, load(opened.root), now=now())
 
 
 @contextmanager

@@ -26,16 +26,14 @@ def command(repo: Repo = Path(), json: AsJson = False) -> None:
 
 
 def _record(shop: Workshop) -> dict[str, Any]:
-    from skillopt_git.recall import recall  # here and below: what it needs would slow down every start
-    from skillopt_git.taskbranch import held
+    from skillopt_git.taskbranch import held  # here and below: what it needs would slow down every start
 
-    events = shop.events()
-    history = recall(events, simulated=True)  # a person sees both
+    history = shop.everything()
     outcomes = Counter(
         item.outcome.type for proposal in history.proposals for item in proposal.edits if item.outcome is not None
     )
     outcomes["reverted"] = len(history.unlearned)
-    runs = [event for event in events if event.type == "run"]
+    runs = [event for event in shop.ledger.events() if event.type == "run"]
     learned = {item.edit.id: item.edit for item in history.adopted}  # learned on two branches, it is still one rule
     last = max(runs, key=lambda event: event.run or "", default=None)
     return {

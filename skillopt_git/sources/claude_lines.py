@@ -11,9 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from skillopt_git import lines
-from skillopt_git.lines import Shape, flag, objects, string, table
+from skillopt_git import lines, packed
+from skillopt_git.lines import flag, objects, string, table
 from skillopt_git.model import Json
+from skillopt_git.packed import Shape
 
 UNKNOWN = ""  # a parent that is not named, unlike None: the start of a conversation
 
@@ -86,7 +87,7 @@ class Line(Shape, frozen=True, rename="camel"):
     worktree_session: Worktree = Worktree()
 
 
-_decoded = lines.decoder(Line)
+_decoded = packed.decoder(Line)
 
 
 def parsed(line: bytes, bad: Counter[str]) -> Iterable[Line]:

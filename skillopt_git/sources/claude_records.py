@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from skillopt_git import lines
-from skillopt_git.lines import Shape
+from skillopt_git.packed import Shape
 from skillopt_git.sources.claude_lines import Attachment, Block, Line, Origin
 
 Kind: TypeAlias = Literal["prompt", "command", "shell", "answer"]

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import NamedTuple
 
-from skillopt_git.lines import Shape, instant
+from skillopt_git.lines import instant
+from skillopt_git.packed import Shape
 from skillopt_git.sources.claude_records import Said
 
 _PARENT = attrgetter("parent")

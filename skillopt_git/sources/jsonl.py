@@ -20,9 +20,7 @@ from skillopt_git.config import Config
 from skillopt_git.folders import agent_home, walk
 from skillopt_git.lines import (
     Line,
-    Shape,
     clean,
-    decoder,
     flag,
     instant,
     name,
@@ -33,6 +31,7 @@ from skillopt_git.lines import (
     why,
 )
 from skillopt_git.model import Json, Session, Skipped, Turn, digest
+from skillopt_git.packed import Shape, decoder
 from skillopt_git.transcripts import FileState, Span, Transcript
 
 NAME = "jsonl"
