@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from skillopt_git import edits, present
 from skillopt_git.anchors import keep, put_away
-from skillopt_git.errors import GitError, UsageError
+from skillopt_git.errors import GitError, RefMoved, UsageError
 from skillopt_git.gitrepo import Entry, GitRepo, Identity
 from skillopt_git.history import is_ancestor, merge_tree, show
 from skillopt_git.ledger import Ledger
@@ -244,7 +244,13 @@ def _rebuilt(desk: Desk, rest: Proposal, refused: Sequence[Edit]) -> str:
 
 def _refused(desk: Desk, branch: str) -> str:
     tip = desk.repo.ref(f"{HEADS}{branch}")
-    return put_away(desk.repo, branch, tip) if tip else f"{branch} is not in this clone; the rejection is remembered."
+    if tip is None:
+        return f"{branch} is not in this clone; the rejection is remembered."
+    try:
+        return put_away(desk.repo, branch, tip)
+    except RefMoved as error:
+        what = f"the rejection is remembered, but {branch} could not be deleted: {error.message}"
+        raise RefMoved(what, "the next run or verb that decides something deletes it") from error
 
 
 def refused_whole(proposal: Proposal) -> bool:

@@ -16,11 +16,13 @@ from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event
 from skillopt_git.publish import FOLDER, HEADS, behind, state
-from skillopt_git.recall import Proposal, recall
+from skillopt_git.recall import Proposal, decisions, recall
 from skillopt_git.record import Stamp
 from skillopt_git.remote import Remote, Update
 from skillopt_git.reunion import rebuild
+from skillopt_git.worktrees import checked_out
 
+SLEEPS = f"{HEADS}{FOLDER}/*"
 PLACES = (LEDGER_DEFAULT, LEDGER_BRANCH)  # where clones with other settings, or of before, may keep theirs
 
 
@@ -41,26 +43,15 @@ def unite(repo: GitRepo, ledger: Ledger, stamp: Stamp) -> tuple[Event, ...]:
     return _joined(ledger, known, stamp)
 
 
-def fetch(ledger: Ledger, remote: Remote, stamp: Stamp) -> tuple[Event, ...]:
-    """Joins the remote's ledger into ours, wherever it is kept there; the events that were new here."""
-    there = remote.refs(*_places(ledger))
-    remote.fetch(*there)
-    return _joined(ledger, there.values(), stamp)
+def fetch(repo: GitRepo, ledger: Ledger, remote: Remote, stamp: Stamp, *, bring: bool) -> tuple[Event, ...]:
+    """Joins the remote's ledger into ours, wherever it is kept there; the events that were new here.
+
+    Branches that other clones rebuilt follow; with `bring` open proposals that are not here come too, to be added to.
+    """
+    return _met(repo, ledger, remote, stamp, remote.refs(*_places(ledger), SLEEPS), bring=bring)
 
 
-def bring(repo: GitRepo, ledger: Ledger, remote: Remote) -> None:
-    """Open proposals of other clones, as branches of this one: what is to be added to them has to be here."""
-    open_ = [item for item in recall(ledger.events(), simulated=True).proposals if item.open]
-    there = remote.refs(f"{HEADS}{FOLDER}/*") if open_ else {}
-    for proposal in open_:
-        ref = f"{HEADS}{proposal.branch}"
-        tip = there.get(ref)
-        if repo.ref(ref) is None and tip in proposal.tips:
-            remote.fetch(ref)
-            repo.update_ref(ref, tip, None, f"skillopt-git: as it is at {remote.name}")
-
-
-def push(repo: GitRepo, ledger: Ledger, remote: Remote, stamp: Stamp, *, outgoing: Outgoing | None = None) -> Exchanged:
+def push(repo: GitRepo, ledger: Ledger, remote: Remote, outgoing: Outgoing) -> Exchanged:
     """Joins the remote's ledger into ours and brings ours there, anchors too, and proposals as `outgoing` says.
 
     All refs move or none. Who loses a race joins what won it and tries again, for a while.
@@ -68,16 +59,32 @@ def push(repo: GitRepo, ledger: Ledger, remote: Remote, stamp: Stamp, *, outgoin
     came: list[Event] = []
 
     def attempt() -> Exchanged:
-        there = remote.refs(*_places(ledger), f"{REJECTED}*", *(outgoing.patterns if outgoing else ()))
-        ledgers = [ref for ref in _places(ledger) if ref in there]
-        remote.fetch(*ledgers)
-        came.extend(_joined(ledger, [there[ref] for ref in ledgers], stamp))
-        updates, notes = outgoing.updates(repo, ledger, there) if outgoing else ((), ())
+        there = remote.refs(*_places(ledger), f"{REJECTED}*", SLEEPS)
+        came.extend(_met(repo, ledger, remote, outgoing.stamp, there, bring=False))
+        updates, notes = outgoing.updates(repo, ledger, remote, there)
         moved = [*_memory(repo, ledger, there), *updates]
         remote.push(moved)
         return Exchanged(came=tuple(came), went=tuple(update.ref for update in moved), notes=tuple(notes))
 
     return ledger.retried(attempt)
+
+
+def _met(
+    repo: GitRepo, ledger: Ledger, remote: Remote, stamp: Stamp, there: Mapping[str, str], *, bring: bool
+) -> tuple[Event, ...]:
+    """Joins what is there into what is here. A branch that is as this clone left it goes where it was left last."""
+    left = _tips(ledger.events())
+    known = [ref for ref in _places(ledger) if ref in there]
+    remote.fetch(*known)
+    came = _joined(ledger, [there[ref] for ref in known], stamp)
+    for proposal in recall(ledger.events(), simulated=True).open:
+        ref = f"{HEADS}{proposal.branch}"
+        own, new = repo.ref(ref), there.get(ref)
+        stale = own in left[proposal.branch] and own not in proposal.tips and checked_out(repo, ref) is None
+        if new in proposal.tips and (stale or (bring and own is None)):
+            remote.fetch(ref)
+            repo.update_ref(ref, new, own, f"skillopt-git: as it is at {remote.name}")
+    return came
 
 
 def _places(ledger: Ledger) -> tuple[str, ...]:
@@ -108,32 +115,35 @@ def _memory(repo: GitRepo, ledger: Ledger, there: Mapping[str, str]) -> Iterator
 class Outgoing:
     """Branches that go along: open proposals go out, and those a person refused are taken away.
 
-    A branch at the remote is moved only from where this tool left it. `simulated`: whether simulated ones go too.
+    One at the remote is moved only from where the remote's own ledger says that the tool left it. `new`: whether those
+    go out that are not there yet; `simulated`: whether simulated ones do.
     """
 
     author: Identity
     stamp: Stamp
-    simulated: bool
+    new: bool
+    simulated: bool = False
 
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        return (f"{HEADS}{FOLDER}/*",)
-
-    def updates(self, repo: GitRepo, ledger: Ledger, there: Mapping[str, str]) -> tuple[list[Update], list[str]]:
-        events = ledger.events()
-        left = _left(events)
+    def updates(
+        self, repo: GitRepo, ledger: Ledger, remote: Remote, there: Mapping[str, str]
+    ) -> tuple[list[Update], list[str]]:
+        left = _tips(ledger.at(there[ledger.ref]).events if ledger.ref in there else ())
+        tracked = repo.refs(f"refs/remotes/{remote.name}/{FOLDER}")
         updates, notes = [], []
-        for proposal in recall(events, simulated=True).proposals:
+        for proposal in recall(ledger.events(), simulated=True).proposals:
             ref = f"{HEADS}{proposal.branch}"
-            new = self._wanted(repo, ledger, proposal) if self.simulated or not proposal.simulated else None
-            gone = not proposal.open and refused_whole(proposal)
             seen = there.get(ref)
+            if seen is None and f"refs/remotes/{remote.name}/{proposal.branch}" in tracked:
+                continue  # it was there, and somebody deleted it
+            goes = seen is not None or (self.new and (self.simulated or not proposal.simulated))
+            new = self._wanted(repo, ledger, proposal) if goes else None
+            gone = seen is not None and refused_whole(proposal)
             if (new is None and not gone) or new == seen:
                 continue
             if seen is None or seen in left[proposal.branch]:
                 updates.append(Update(ref, new, seen))
             else:
-                notes.append(f"{proposal.branch} is left as it is at the remote: somebody else has committed to it")
+                notes.append(f"{proposal.branch} is left as it is at {remote.name}: somebody else has written to it")
         return updates, notes
 
     def _wanted(self, repo: GitRepo, ledger: Ledger, proposal: Proposal) -> str | None:
@@ -146,10 +156,7 @@ class Outgoing:
         return own if own in proposal.tips else None
 
 
-def _left(events: Iterable[Event]) -> dict[str, set[str]]:
-    """Every place where a branch was left by this tool, in any clone."""
-    tips: dict[str, set[str]] = defaultdict(set)
-    for event in events:
-        if event.type == "published":
-            tips[str(event.data["branch"])].add(str(event.data["tip"]))
-    return tips
+def _tips(events: Iterable[Event]) -> dict[str, frozenset[str]]:
+    """Where each branch was left last, as a ledger tells it."""
+    known = recall(decisions(events), simulated=True).proposals
+    return defaultdict(frozenset, {proposal.branch: proposal.tips for proposal in known})

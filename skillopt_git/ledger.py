@@ -110,7 +110,7 @@ class Ledger:
     def contents(self) -> Contents:
         """What cannot be what it says is counted as damaged; a newer tool's record, or an unknown field, is refused."""
         head = self._repo.ref(self._ref)
-        return self._at(head) if head else Contents()
+        return self.at(head) if head else Contents()
 
     def evidence(self, name: str) -> Evidence | None:
         """The evidence of that SHA-256; None where the ledger has none. Raises `GitError` if it was tampered with."""
@@ -141,7 +141,7 @@ class Ledger:
 
         def attempt() -> tuple[Event, ...]:
             head = self._repo.ref(self._ref)
-            known = {event.id for event in self._at(head).events} if head else set()
+            known = {event.id for event in self.at(head).events} if head else set()
             new = tuple(event for event in unique(events) if event.id not in known)
             changes = self._appended(head, new) | self._absent(head, files)
             if changes:
@@ -156,7 +156,7 @@ class Ledger:
         Raises `ConfigError` for what a newer tool wrote and `GitError` for what is no ledger, before it becomes ours.
         """
         self._refuse_foreign(other)
-        self._at(other)
+        self.at(other)
 
         def attempt() -> str:
             head = self._repo.ref(self._ref)
@@ -175,7 +175,8 @@ class Ledger:
         if not any(map(_is_ours, self._repo.paths(commit))):
             raise GitError(f"{commit[:12]} is no ledger: it holds neither events nor evidence", "look at what it is")
 
-    def _at(self, commit: str) -> Contents:
+    def at(self, commit: str) -> Contents:
+        """What a commit of a ledger says, this one's or another clone's."""
         if commit not in self._contents:
             self._contents[commit] = self._read(commit)
         return self._contents[commit]

@@ -17,7 +17,7 @@ from skillopt_git.config import Config, zone
 from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
 from skillopt_git.decide import adopt, tidy
 from skillopt_git.errors import GitError, MeasurementInvalid, RefMoved, SkilloptError
-from skillopt_git.exchange import Outgoing, bring, fetch, push, unite
+from skillopt_git.exchange import Outgoing, fetch, push, unite
 from skillopt_git.history import log
 from skillopt_git.learned import Known, Learned, Teachable
 from skillopt_git.ledger import evidence_name
@@ -30,6 +30,7 @@ from skillopt_git.recall import History, Proposal, recall
 from skillopt_git.record import Placement, events_of, evidence_of
 from skillopt_git.remote import the_remote
 from skillopt_git.reunion import rebuild
+from skillopt_git.targets import default_base
 from skillopt_git.tasksfile import given_tasks, shared_tasks
 from skillopt_git.views import RunView
 from skillopt_git.workshop import Workshop, open_workshop
@@ -129,7 +130,15 @@ class _Run:
         learned = self._learn(replace(inputs, history=history.without(stale)) if stale else inputs)
         if self.options.dry_run:
             return self._told(learned, None, next(iter(history.open), None), (), notes)
-        return self._written(learned, history, stale, notes)
+        now = self._meanwhile()
+        still = stale if stale and any(item.branch == stale.branch for item in now.open) else None
+        return self._written(learned, now, still, notes)
+
+    def _meanwhile(self) -> History:
+        """Memory as it is after learning, which takes its time: a proposal may have been merged or deleted since."""
+        shop = replace(self.shop, base=default_base(self.shop.repo, self.config.propose.base))
+        shop.sync()
+        return shop.history()
 
     def _written(self, learned: Learned, history: History, stale: Proposal | None, notes: list[str]) -> Ran:
         shop = self.shop
@@ -159,8 +168,7 @@ class _Run:
             return []
         remote = the_remote(shop.repo)
         try:
-            fetch(shop.ledger, remote, shop.stamp)
-            bring(shop.repo, shop.ledger, remote)
+            fetch(shop.repo, shop.ledger, remote, shop.stamp, bring=True)
         except GitError as error:
             return [f"{remote.name} was not asked what other clones know: {error.message}"]
         return []
@@ -170,10 +178,10 @@ class _Run:
         shop = self.shop
         if not self.config.propose.push:
             return []
-        outgoing = Outgoing(author=shop.author, stamp=shop.stamp, simulated=self.options.push_simulated)
+        outgoing = Outgoing(author=shop.author, stamp=shop.stamp, new=True, simulated=self.options.push_simulated)
         remote = the_remote(shop.repo)
         try:
-            return list(push(shop.repo, shop.ledger, remote, shop.stamp, outgoing=outgoing).notes)
+            return list(push(shop.repo, shop.ledger, remote, outgoing).notes)
         except GitError as error:
             told = f"{error.message}; {error.hint}" if error.hint else error.message
             return [f"nothing was pushed: {told}; `skillopt-git ledger push` and the next run try again"]

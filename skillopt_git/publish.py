@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias
 
 from skillopt_git import edits, present, render
 from skillopt_git.consolidate import lint
-from skillopt_git.errors import ConfigError, GitError, SafetyError
+from skillopt_git.errors import ConfigError, GitError, RefMoved, SafetyError
 from skillopt_git.gitrepo import GitRepo, Identity
-from skillopt_git.history import Commit, log, show
+from skillopt_git.history import Commit, is_ancestor, log, show
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event
 from skillopt_git.recall import History, Proposal, Proposed
@@ -102,12 +102,21 @@ def publish(
     now = repo.ref(ref)
     built = finished(repo, build(repo, ledger.evidence, proposal, author, scanner=ledger.scanner), author, now)
     if now != built.tip:
+        _refuse_merged(repo, proposal, now)
         old = now if now in proposal.tips else proposal.tip
         repo.update_ref(ref, built.tip, old, f"skillopt-git: {len(built.commits)} edits")
     if proposal.tips == {built.tip}:
         return built, ()
     said = _published(proposal, built, stamp)
     return built, ledger.append([said], when=stamp.now, message=f"Publish {proposal.branch}")
+
+
+def _refuse_merged(repo: GitRepo, proposal: Proposal, tip: str | None) -> None:
+    """What was merged is decided: its branch is never written again, also when that was only just now."""
+    bases = [*repo.refs(f"{HEADS}{proposal.base_branch}").values()]
+    bases += [sha for ref, sha in repo.refs("refs/remotes").items() if ref.endswith(f"/{proposal.base_branch}")]
+    if tip in proposal.tips and any(is_ancestor(repo, str(tip), base) for base in dict.fromkeys(bases)):
+        raise RefMoved(f"{proposal.branch} was merged meanwhile", "run it again: the rest is proposed anew")
 
 
 def _published(proposal: Proposal, built: Built, stamp: Stamp) -> Event:

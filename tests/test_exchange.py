@@ -31,11 +31,14 @@ class Clone(Nights):
         return Remote(self.repo, "origin")
 
     def push(self, number: int = 70, *, simulated: bool = False) -> Exchanged:
-        outgoing = Outgoing(author=TOOL, stamp=stamp(number), simulated=simulated)
-        return exchange.push(self.repo, self.ledger, self.remote, stamp(number), outgoing=outgoing)
+        outgoing = Outgoing(author=TOOL, stamp=stamp(number), new=True, simulated=simulated)
+        return exchange.push(self.repo, self.ledger, self.remote, outgoing)
 
-    def fetch(self) -> int:
-        return len(exchange.fetch(self.ledger, self.remote, stamp(71)))
+    def push_ledger(self) -> Exchanged:
+        return exchange.push(self.repo, self.ledger, self.remote, Outgoing(author=TOOL, stamp=stamp(70), new=False))
+
+    def fetch(self, *, bring: bool = False) -> int:
+        return len(exchange.fetch(self.repo, self.ledger, self.remote, stamp(71), bring=bring))
 
     def there(self) -> dict[str, str]:
         return self.remote.refs("refs/skillopt/*", "refs/heads/sleep/*")
@@ -150,7 +153,7 @@ def test_a_name_that_two_clones_chose_becomes_one_branch(clones: tuple[Clone, Cl
     assert {item.edit.sentence for item in two.proposal().pending} == {PNPM, TICKET, *(edit.sentence for edit in more)}
     assert all(rule in two.text(BRANCH) for rule in (PNPM, TICKET))
     assert one.fetch() > 0
-    exchange.bring(one.repo, one.ledger, one.remote)
+    assert tip(one) == tip(two)
     assert one.push() == Exchanged()
     assert one.proposal().tips == {tip(two)}
 
@@ -176,7 +179,7 @@ def test_the_next_run_makes_one_branch_of_it_too(clones: tuple[Clone, Clone]) ->
     """Only the ledgers met, by a fetch: the branch is behind, and free to be rebuilt."""
     one, two = clones
     one.propose(add(PNPM))
-    exchange.push(one.repo, one.ledger, one.remote, stamp(70))
+    one.push_ledger()
     two.propose(add(TICKET), number=2)
 
     two.fetch()
@@ -203,7 +206,7 @@ def test_what_somebody_committed_at_the_remote_stays(clones: tuple[Clone, Clone]
     done = one.push()
 
     assert one.there()[f"refs/heads/{BRANCH}"] == tip(two)
-    assert "somebody else has committed to it" in done.notes[0]
+    assert "somebody else has written to it" in done.notes[0]
     assert done.went == (LEDGER,)
 
 
@@ -240,7 +243,7 @@ def test_a_branch_of_another_clone_is_brought_to_be_added_to(clones: tuple[Clone
     two.fetch()
     assert state(two.repo, two.proposal()) == "gone"
 
-    exchange.bring(two.repo, two.ledger, two.remote)
+    two.fetch(bring=True)
 
     assert tip(two) == built.tip
     assert state(two.repo, two.proposal()) == "free"
@@ -268,6 +271,67 @@ def test_a_branch_with_a_strange_tip_is_not_pushed(clones: tuple[Clone, Clone]) 
     one.repository.commit("Mine", {"notes.md": "x\n"})
 
     assert one.push().went == (LEDGER,)
+
+
+def test_who_takes_a_commit_back_at_the_remote_is_not_overruled(
+    clones: tuple[Clone, Clone], server: Repository
+) -> None:
+    """Where they put the branch, the tool had left it once: only the last time counts."""
+    one, _ = clones
+    first = one.propose(add(PNPM)).tip
+    one.push()
+    one.record(add(TICKET), number=2, start=1)
+    one.publish(number=2)
+    one.push()
+    server.git("update-ref", f"refs/heads/{BRANCH}", first)
+    one.record(add(RUFF), number=3, start=2)
+    one.publish(number=3)
+
+    done = one.push()
+
+    assert one.there()[f"refs/heads/{BRANCH}"] == first
+    assert "somebody else has written to it" in done.notes[0]
+
+
+def test_who_takes_a_commit_back_here_keeps_it_so(clones: tuple[Clone, Clone]) -> None:
+    """A fetch moves a branch only from where this clone left it."""
+    one, two = clones
+    first = one.propose(add(PNPM)).tip
+    one.push()
+    two.fetch(bring=True)
+    two.record(add(TICKET), number=2, start=1)
+    two.publish(number=2)
+    two.push()
+    two.repository.git("update-ref", f"refs/heads/{BRANCH}", first)
+    one.fetch()
+    assert tip(one) != first
+
+    two.fetch(bring=True)
+
+    assert tip(two) == first
+
+
+def test_a_branch_that_was_deleted_at_the_remote_is_not_put_there_again(
+    clones: tuple[Clone, Clone], server: Repository
+) -> None:
+    one, _ = clones
+    one.propose(add(PNPM))
+    one.push()
+    server.git("update-ref", "-d", f"refs/heads/{BRANCH}")
+
+    assert one.push() == Exchanged()
+
+
+def test_the_ledger_alone_takes_along_only_what_is_there_already(clones: tuple[Clone, Clone]) -> None:
+    """So that what the remote's ledger says of a branch stays true."""
+    one, _ = clones
+    one.propose(add(PNPM))
+    assert one.push_ledger().went == (LEDGER,)
+    assert set(one.push().went) == {f"refs/heads/{BRANCH}"}
+    one.record(add(TICKET), number=2, start=1)
+    one.publish(number=2)
+
+    assert set(one.push_ledger().went) == {LEDGER, f"refs/heads/{BRANCH}"}
 
 
 # --- other ledgers -----------------------------------------------------------------------------------------------
@@ -301,8 +365,8 @@ def test_a_ledger_under_its_other_name_is_joined(clones: tuple[Clone, Clone], wh
     one.propose(add(PNPM))
     other = Ledger(two.repo, branch, TOOL)
     if where == "remote":
-        exchange.push(one.repo, one.ledger, one.remote, stamp(70))
-        came = exchange.fetch(other, two.remote, stamp(71))
+        one.push_ledger()
+        came = exchange.fetch(two.repo, other, two.remote, stamp(71), bring=False)
     elif where == "local":
         other = Ledger(one.repo, branch, TOOL)
         came = exchange.unite(one.repo, other, stamp(71))

@@ -49,25 +49,26 @@ def show(
 
 @app.command()
 def fetch(remote: RemoteName = None, repo: Repo = Path(), json: AsJson = False) -> None:
-    """Join the remote's ledger into this clone's. Nothing else is fetched, and no branch moves."""
+    """Join the remote's ledger into this clone's. Of branches only proposals move that another clone rebuilt."""
     from skillopt_git import exchange  # here and below: what they need would slow down every start
     from skillopt_git.remote import the_remote
 
     with deciding(repo) as shop:
         there = the_remote(shop.repo, remote)
-        came = exchange.fetch(shop.ledger, there, shop.stamp)
+        came = exchange.fetch(shop.repo, shop.ledger, there, shop.stamp, bring=False)
     _tell(there.name, came, (), (), json=json)
 
 
 @app.command()
 def push(remote: RemoteName = None, repo: Repo = Path(), json: AsJson = False) -> None:
-    """Join both ledgers, here and at the remote; anchors of what was rejected go along."""
+    """Join both ledgers, here and at the remote. Anchors go along, and changes of proposals that are there already."""
     from skillopt_git import exchange
     from skillopt_git.remote import the_remote
 
     with deciding(repo) as shop:
         there = the_remote(shop.repo, remote)
-        done = exchange.push(shop.repo, shop.ledger, there, shop.stamp)
+        outgoing = exchange.Outgoing(author=shop.author, stamp=shop.stamp, new=False)
+        done = exchange.push(shop.repo, shop.ledger, there, outgoing)
     _tell(there.name, done.came, done.went, done.notes, json=json)
 
 
