@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -51,12 +51,15 @@ def built(path: Path, nights: int) -> GitRepo:
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(path)], check=True)
     repo = GitRepo.open(path)
     proposals = nights // PROPOSING
-    rules = [rule(number) for number in range(proposals) if outcome(number, proposals) == "adopted"]
-    main = _commit(repo, None, rules)
+    start = main = _commit(repo, None, [])
+    adopted = [number for number in range(proposals) if outcome(number, proposals) == "adopted"]
+    merges: dict[int, str] = {}
+    for number in adopted:
+        merges[number] = main = _commit(repo, main, [rule(known) for known in (*merges, number)])
     repo.update_ref("refs/heads/main", main, None, "start")
-    tip = _commit(repo, main, [*rules, rule(proposals - 1)])
+    tip = _commit(repo, main, [rule(number) for number in (*adopted, proposals - 1)])
     repo.update_ref(f"refs/heads/{_branch(proposals - 1)}", tip, None, "propose")
-    stream = b"".join(_stream(nights, main, tip))
+    stream = b"".join(_stream(nights, start, tip, merges))
     subprocess.run(["git", "-C", str(path), "fast-import", "--quiet"], input=stream, check=True)
     return repo
 
@@ -72,12 +75,12 @@ def _branch(proposal: int) -> str:
     return f"sleep/{FIRST + timedelta(days=proposal * PROPOSING):%Y-%m-%d}"
 
 
-def _stream(nights: int, main: str, tip: str) -> Iterator[bytes]:
+def _stream(nights: int, base: str, tip: str, merges: Mapping[int, str]) -> Iterator[bytes]:
     months: dict[str, bytes] = {}
     for number in range(nights):
         when = FIRST + timedelta(days=number)
         month = f"events/{when:%Y/%m}.jsonl"
-        months[month] = months.get(month, b"") + b"".join(map(event_line, _night(number, nights, main, tip)))
+        months[month] = months.get(month, b"") + b"".join(map(event_line, _night(number, nights, base, tip, merges)))
         files = {month: months[month]}
         if number % PROPOSING == 0:
             files[f"evidence/{number:064x}.json"] = json.dumps({"tasks": ["t1-0123456789abcdef"] * 60}).encode()
@@ -86,7 +89,7 @@ def _stream(nights: int, main: str, tip: str) -> Iterator[bytes]:
             yield f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n"
 
 
-def _night(number: int, nights: int, main: str, tip: str) -> list[Event]:
+def _night(number: int, nights: int, base: str, tip: str, merges: Mapping[int, str]) -> list[Event]:
     when = FIRST + timedelta(days=number)
     stamp = Stamp(run=f"{when:%Y%m%dT%H%M%SZ}-{number:08x}", now=when, simulated=False)
     ran: dict[str, Any] = {"night": number + 1, "sessions": 5, "tasks": 40, "reason": "gate", "verdict": "inconclusive"}
@@ -96,28 +99,30 @@ def _night(number: int, nights: int, main: str, tip: str) -> list[Event]:
     events = [
         event("run", stamp.run, stamp, data={**ran, "accepted": 0, "branch": None, "backend": "b", "model": "m"}),
         event("trial", f"x{number}", stamp, data={"trial": f"x{number}", "subject": f"s{number}"}, **about),
-        event("gate", f"x{number}", stamp, data={**gate, "trial": f"x{number}", "need": None, "evidence": None}, **about),
+        event(
+            "gate", f"x{number}", stamp, data={**gate, "trial": f"x{number}", "need": None, "evidence": None}, **about
+        ),
     ]
     if number % PROPOSING == 0:
-        events += _proposal(number // PROPOSING, nights // PROPOSING, stamp, edit, about, main, tip)
+        events += _proposal(number // PROPOSING, nights // PROPOSING, stamp, edit, base, tip, merges)
     return [*events, *(_family(number, at, stamp) for at in range(A_NIGHT - len(events)))]
 
 
 def _proposal(
-    number: int, proposals: int, stamp: Stamp, edit: Edit, about: dict[str, Any], main: str, tip: str
+    number: int, proposals: int, stamp: Stamp, edit: Edit, base: str, tip: str, merges: Mapping[int, str]
 ) -> Iterator[Event]:
     branch, came = _branch(number), outcome(number, proposals)
-    data = {"branch": branch, "base_branch": "main", "base": main, "base_blob": None, "mode": "100644"}
+    data: dict[str, Any] = {"branch": branch, "base_branch": "main", "base": base, "base_blob": None, "mode": "100644"}
     data |= {"kind": "memory", "position": 0, "op": "add", "anchor": None, "need": None, "need_sessions": 3}
     data |= {"verdict": "strong", "why": "the mean rose", "evidence": None, "baseline": 0.0, "candidate": 1.0}
     data |= {"night": 1, "model": "m", "optimizer": "m", "judge": "checks", "metric": "mixed", "rule": "strict"}
-    about = {**about, "text": edit.sentence}
+    about = {"edit": edit.id, "rule": edit.rule, "target": edit.target, "text": edit.sentence}
     proposed = event("proposed", [branch, edit.id], stamp, **about, reason=edit.reason, data={**data, "version": "1"})
     yield proposed
-    holds = {"branch": branch, "base": main, "tip": tip, "edits": [proposed.id], "ends": []}
+    holds = {"branch": branch, "base": base, "tip": tip, "edits": [proposed.id], "ends": []}
     yield event("published", [branch, tip], stamp, data=holds)
     if came is not None:
-        settled = {"branch": branch, "need": None, "commit": main if came == "adopted" else None, "ends": []}
+        settled: dict[str, Any] = {"branch": branch, "need": None, "commit": merges.get(number), "ends": []}
         yield event(came, [branch, edit.id], stamp, data=settled, **about)  # type: ignore[arg-type]
 
 
@@ -181,7 +186,9 @@ def _measure(repo: GitRepo, verb: str, rounds: int) -> None:
     every = [tuple(map(seconds, works)) for _ in range(rounds)]
     base, warm, cold = (median(times) for times in zip(*every, strict=True))
     of_warm, of_cold = (median(times[at] / times[0] for times in every) for at in (1, 2))
-    print(f"{verb:7} {base * 1000:6.0f} ms {warm * 1000:8.0f} ms {of_warm:6.1f}x {cold * 1000:12.0f} ms {of_cold:6.1f}x")
+    print(
+        f"{verb:7} {base * 1000:6.0f} ms {warm * 1000:8.0f} ms {of_warm:6.1f}x {cold * 1000:12.0f} ms {of_cold:6.1f}x"
+    )
 
 
 if __name__ == "__main__":

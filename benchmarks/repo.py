@@ -53,7 +53,9 @@ def bare(repo: GitRepo, base: str, text: bytes, ref: str) -> None:
         environ |= {f"GIT_{who}_EMAIL": AUTHOR.email for who in ("AUTHOR", "COMMITTER")}
 
         def git(*words: str, data: bytes = b"") -> str:
-            done = subprocess.run(["git", *words], cwd=repo.root, env=environ, input=data, capture_output=True, check=True)
+            done = subprocess.run(
+                ["git", *words], cwd=repo.root, env=environ, input=data, capture_output=True, check=True
+            )
             return done.stdout.decode().strip()
 
         blob = git("hash-object", "-w", "--stdin", data=text)
