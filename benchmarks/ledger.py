@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -75,12 +75,12 @@ def _branch(proposal: int) -> str:
     return f"sleep/{FIRST + timedelta(days=proposal * PROPOSING):%Y-%m-%d}"
 
 
-def _stream(nights: int, base: str, tip: str, merges: Mapping[int, str]) -> Iterator[bytes]:
+def _stream(nights: int, start: str, tip: str, merges: dict[int, str]) -> Iterator[bytes]:
     months: dict[str, bytes] = {}
     for number in range(nights):
         when = FIRST + timedelta(days=number)
         month = f"events/{when:%Y/%m}.jsonl"
-        months[month] = months.get(month, b"") + b"".join(map(event_line, _night(number, nights, base, tip, merges)))
+        months[month] = months.get(month, b"") + b"".join(map(event_line, _night(number, nights, start, tip, merges)))
         files = {month: months[month]}
         if number % PROPOSING == 0:
             files[f"evidence/{number:064x}.json"] = json.dumps({"tasks": ["t1-0123456789abcdef"] * 60}).encode()
@@ -89,13 +89,19 @@ def _stream(nights: int, base: str, tip: str, merges: Mapping[int, str]) -> Iter
             yield f"M 100644 inline {path}\ndata {len(data)}\n".encode() + data + b"\n"
 
 
-def _night(number: int, nights: int, base: str, tip: str, merges: Mapping[int, str]) -> list[Event]:
+def _night(number: int, nights: int, start: str, tip: str, merges: dict[int, str]) -> list[Event]:
     when = FIRST + timedelta(days=number)
     stamp = Stamp(run=f"{when:%Y%m%dT%H%M%SZ}-{number:08x}", now=when, simulated=False)
     ran: dict[str, Any] = {"night": number + 1, "sessions": 5, "tasks": 40, "reason": "gate", "verdict": "inconclusive"}
     edit = Edit(op="add", target=MEMORY, text=rule(number // PROPOSING), reason="It was asked for.", need=None)
     about = {"edit": edit.id, "rule": edit.rule, "target": edit.target}
-    gate = {"verdict": "strong", "subject": f"s{number}", "base_blob": None, "model": "m", "families": []}
+    gate: dict[str, Any] = {
+        "verdict": "strong",
+        "subject": f"s{number}",
+        "base_blob": None,
+        "model": "m",
+        "families": [],
+    }
     events = [
         event("run", stamp.run, stamp, data={**ran, "accepted": 0, "branch": None, "backend": "b", "model": "m"}),
         event("trial", f"x{number}", stamp, data={"trial": f"x{number}", "subject": f"s{number}"}, **about),
@@ -104,14 +110,15 @@ def _night(number: int, nights: int, base: str, tip: str, merges: Mapping[int, s
         ),
     ]
     if number % PROPOSING == 0:
-        events += _proposal(number // PROPOSING, nights // PROPOSING, stamp, edit, base, tip, merges)
+        events += _proposal(number // PROPOSING, nights // PROPOSING, stamp, edit, start, tip, merges)
     return [*events, *(_family(number, at, stamp) for at in range(A_NIGHT - len(events)))]
 
 
 def _proposal(
-    number: int, proposals: int, stamp: Stamp, edit: Edit, base: str, tip: str, merges: Mapping[int, str]
+    number: int, proposals: int, stamp: Stamp, edit: Edit, start: str, tip: str, merges: dict[int, str]
 ) -> Iterator[Event]:
     branch, came = _branch(number), outcome(number, proposals)
+    base = next((merges[before] for before in reversed(merges) if before < number), start)
     data: dict[str, Any] = {"branch": branch, "base_branch": "main", "base": base, "base_blob": None, "mode": "100644"}
     data |= {"kind": "memory", "position": 0, "op": "add", "anchor": None, "need": None, "need_sessions": 3}
     data |= {"verdict": "strong", "why": "the mean rose", "evidence": None, "baseline": 0.0, "candidate": 1.0}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -56,6 +56,16 @@ def is_ancestor(repo: GitRepo, ancestor: str, descendant: str) -> bool:
     if done.code > 1:
         raise done.error
     return done.code == 0
+
+
+def contained(repo: GitRepo, commits: Collection[str], descendant: str) -> frozenset[str]:
+    """Those of `commits`, full ids, that are in this clone and that `descendant` has: asked of git all at once."""
+    if not commits:
+        return frozenset()
+    told = repo.run("cat-file", "--batch-check", data="".join(f"{sha}\n" for sha in commits).encode()).text
+    here = {line.split(" ")[0] for line in told.splitlines() if line.split(" ")[1] == "commit"}
+    beside = "".join(f"{sha}\n" for sha in (*here, f"^{descendant}"))
+    return frozenset(here.difference(repo.run("rev-list", "--stdin", data=beside.encode()).text.split()))
 
 
 def merge_tree(repo: GitRepo, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from skillopt_git import edits
 from skillopt_git.gitrepo import FOLDER, LINK, SUBMODULE, GitRepo
-from skillopt_git.history import is_ancestor, log
+from skillopt_git.history import contained, is_ancestor, log
 from skillopt_git.model import Edit, Event, EventType, fold
 from skillopt_git.publish import HEADS, on_branch, remote_branches
 from skillopt_git.recall import NEAR_DUPLICATE, History, Proposal, Proposed
 from skillopt_git.record import Stamp, event
 from skillopt_git.similarity import similarity
+from skillopt_git.soundness import COMMIT
 from skillopt_git.targets import MOST_LINKS, Base, allowed
 
 GIVEN_UP = frozenset({"rejected", "superseded", "expired"})
@@ -29,7 +30,7 @@ class Trace:
 
 def sync(repo: GitRepo, history: History, base: Base, stamp: Stamp) -> tuple[Event, ...]:
     """The events that tell what became of proposals and adopted rules since. Reads what is local."""
-    told = _Told(_Look(repo, history, base), stamp)
+    told = _Told(_Look(repo, history, base, contained=_contained(repo, history, base)), stamp)
     found: list[Event] = []
     for proposal in history.proposals:
         if proposal.open:
@@ -49,11 +50,15 @@ def awaited(repo: GitRepo, history: History, base: Base) -> tuple[Proposed, ...]
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What is at the base commit, of what is known of proposals. Each document is read once a commit."""
+    """What is at the base commit, of what is known of proposals. Each document is read once a commit.
+
+    `contained` are commits that are known to be the base's, so that not each has to be asked about.
+    """
 
     repo: GitRepo
     history: History
     base: Base
+    contained: frozenset[str] = frozenset()
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def arrived(self, item: Proposed) -> bool:
@@ -96,7 +101,7 @@ class _Look:
     # --- commits ---
 
     def below(self, commit: str) -> bool:
-        return _below(self.repo, commit, self.base.commit)
+        return commit in self.contained or _below(self.repo, commit, self.base.commit)
 
     def trace(self, item: Proposed, since: str) -> Trace:
         """Where the edit came in and went out along the base's own line of commits after `since`.
@@ -189,6 +194,12 @@ class _Told:
         ends: Sequence[str] = (),
     ) -> Event:
         return _event(type_, item, self.stamp, commit=commit, reason=reason, ends=ends)
+
+
+def _contained(repo: GitRepo, history: History, base: Base) -> frozenset[str]:
+    """Of the commits that brought what was adopted, those that the base has: as a rule all."""
+    came = {str(item.outcome.data["commit"]) for item in history.ever_adopted if item.outcome is not None}
+    return contained(repo, [sha for sha in came if COMMIT.fullmatch(sha)], base.commit)
 
 
 def _below(repo: GitRepo, ancestor: str, commit: str) -> bool:

@@ -16,7 +16,7 @@ from skillopt_git.schema import problems
 BRANCH = re.compile(r"sleep/\d{4}-\d\d-\d\d(-[1-9]\d{0,3})?")
 _MACHINE = re.compile(r"[0-9a-f]{8}")
 _SIMHASH = re.compile(r"[0-9a-f]{1,16}")
-_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _OPEN = {"extra": "ignore"}
 
 
@@ -134,7 +134,7 @@ def _names_its_own(event: Event) -> bool:
 
 
 def _its_own_edit(event: Event) -> bool:
-    return event.edit == proposed_edit(event).id and _COMMIT.fullmatch(event.data["base"]) is not None
+    return event.edit == proposed_edit(event).id and COMMIT.fullmatch(event.data["base"]) is not None
 
 
 def proposed_edit(event: Event) -> Edit:

@@ -8,7 +8,7 @@ import pytest
 
 from skillopt_git.errors import GitError
 from skillopt_git.gitrepo import GitRepo, Identity
-from skillopt_git.history import is_ancestor, log, merge_tree, show
+from skillopt_git.history import contained, is_ancestor, log, merge_tree, show
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, snapshot
 
@@ -75,6 +75,8 @@ def test_descent_is_told(repo: Repository) -> None:
     assert is_ancestor(opened, two, two)
     assert not is_ancestor(opened, two, one)
     assert not is_ancestor(opened, alone, two)
+    assert contained(opened, [one, two, alone, "0" * 40, show(opened, two).tree], two) == {one, two}
+    assert contained(opened, [two], one) == contained(opened, [], one) == frozenset()
 
 
 @pytest.mark.parametrize("rev", ["nope", "--all", "^main"])
