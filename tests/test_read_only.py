@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from skillopt_git.errors import GitError
+from skillopt_git.gitrepo import GitRepo
 from tests.disks import mounted
 from tests.helpers import Repository
 from tests.helpers_git import snapshot
@@ -82,3 +84,14 @@ def test_refs_that_cannot_be_written_are_told(repo: Repository, home: Path, invo
     assert "refs/skillopt/ledger" in error["message"]
     obstacle.unlink()
     assert invoke("run")["reason"] == "improved"
+
+
+def test_a_ref_that_cannot_be_locked_for_good_is_not_tried_again(repo: Repository) -> None:
+    """Only somebody else's lock is a reason to wait."""
+    opened = GitRepo.open(repo.path)
+    head = repo.git("rev-parse", "HEAD").strip()
+
+    with read_only(repo), pytest.raises(GitError, match="Read-only file system") as caught:
+        opened.update_ref("refs/heads/new", head, None, "test")
+
+    assert caught.type is GitError
