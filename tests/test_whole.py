@@ -32,6 +32,9 @@ def test_an_error_names_the_file_and_leaves_nothing(tmp_path: Path, replace: boo
 
     assert caught.value.filename == str(path)
     assert [*tmp_path.iterdir()] == []
+    with pytest.raises(FileNotFoundError) as missing:
+        write(tmp_path / "no" / "bank.json", b"one", replace=replace)
+    assert missing.value.filename == str(tmp_path / "no" / "bank.json")
 
 
 def test_what_a_dead_process_left_is_swept_up_and_nothing_else(tmp_path: Path) -> None:
