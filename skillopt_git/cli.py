@@ -60,8 +60,7 @@ class _Refused(SkilloptError):
     kind = "process"
 
     def __init__(self, error: OSError) -> None:
-        name = error.filename2 or error.filename  # of two the second, for the first is a temporary one
-        where = f"{name}: " if name else ""
+        where = f"{error.filename}: " if error.filename else ""
         super().__init__(f"{where}{error.strerror or error}", "nothing is half-written; mend it and run it again")
 
 

@@ -10,7 +10,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TypeVar
@@ -251,17 +251,19 @@ class Ledger:
 
 
 _read_event = exactly(Event)
+_FIELDS = frozenset(item.name for item in fields(Event))
 
 
 def _event(line: bytes, where: str) -> Event | None:
-    """The event on a line; None if it was damaged. Raises `ConfigError` for a newer tool's, and for unknown fields."""
+    """The event on a line; None if it is none, or damaged. Raises `ConfigError` for a newer tool's, and for unknown
+    fields."""
     try:
         event = _read_event(line)
     except (ValueError, RecursionError):
-        record = _record(line)
-        if record is None:
-            return None
+        record = _record(line) or {}
         _refuse_newer(record, where)
+        if "v" not in record or record.keys() <= _FIELDS:
+            return None
         event = schema.read(Event, line, where=where)
     _refuse_newer({"v": event.v}, where)
     return event

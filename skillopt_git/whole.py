@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 STALE = 3600  # seconds; no write takes as long, so whoever began it is gone
@@ -15,23 +16,37 @@ def write(path: Path, data: bytes, *, replace: bool = True, lasting: bool = True
 
     What is not `lasting` may be lost with the machine's power, which spares waiting for the disk.
     """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
+    with _errors_about(path), _temporary(path) as (handle, temporary):
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             if lasting:
                 file.flush()
                 os.fsync(file.fileno())
         if replace:
-            Path(temporary).replace(path)
+            temporary.replace(path)
         else:
             with suppress(FileExistsError):
                 path.hardlink_to(temporary)
+
+
+@contextmanager
+def _errors_about(path: Path) -> Iterator[None]:
+    """They name the file that was to be written: no temporary one, and not none, as for a full disk."""
+    try:
+        yield
     except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk does not say where it is full
+        error.filename, error.filename2 = str(path), None
         raise
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[tuple[int, Path]]:
+    """An open file beside `path`, which is gone in the end."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        yield handle, Path(name)
     finally:
-        Path(temporary).unlink(missing_ok=True)
+        Path(name).unlink(missing_ok=True)
 
 
 def sweep(folder: Path, now: float) -> None:

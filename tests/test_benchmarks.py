@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,11 +10,31 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 
+def told_by(name: str, *args: str) -> str:
+    command = [sys.executable, "-m", f"benchmarks.{name}", *args]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
 def test_the_harvest_is_measured_against_its_baselines() -> None:
     """Every line of the table is there, with the share of each baseline and the peak memory."""
-    command = [sys.executable, "-m", "benchmarks.harvest", "--megabytes", "3", "--files", "10"]
-    told = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    told = told_by("harvest", "--megabytes", "3", "--files", "10")
 
     for label in ("walk with stat", "cat", "json.loads a line", "all sessions read", "harvest", "harvest again"):
         (line,) = (line for line in told.splitlines() if line.startswith(f"{label}  "))
         assert "x" in line.removeprefix(label)
+
+
+def test_a_commit_is_measured_against_plumbing() -> None:
+    """In a repository whose size may be chosen; the figure of a small one is no promise."""
+    told = told_by("repo", "--files", "60", "--rounds", "3")
+
+    assert re.fullmatch(r"60 files: plumbing [\d.]+ ms, skillopt-git [\d.]+ ms \(.*\)\nratio [\d.]+x; .* 2x\n", told)
+
+
+def test_the_ledger_is_measured_against_reading_it_with_git() -> None:
+    """Each verb in a process that runs, and as a whole one."""
+    told = told_by("ledger", "--nights", "20", "--rounds", "1")
+
+    assert told.startswith("20 nights, 200 events")
+    for verb in ("log", "status"):
+        assert re.search(rf"^{verb} +\d+ ms +\d+ ms +[\d.]+x +\d+ ms +[\d.]+x$", told, re.MULTILINE)

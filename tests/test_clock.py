@@ -50,7 +50,7 @@ def test_what_was_said_after_the_clock_was_set_right_is_read(
     repo: Repository, home: Path, night: Night, invoke: Run, ahead: timedelta
 ) -> None:
     """The first night believed it was later: its checkpoint would leave out all that is said until then."""
-    wrote(repo, home, PNPM, NOW)
+    wrote(repo, home, PNPM, NOW + ahead)
     first = night(NOW + ahead)
     wrote(repo, home, [*PNPM, *TICKET], NOW + timedelta(hours=1))
 
@@ -71,14 +71,14 @@ def test_what_is_read_again_is_no_new_evidence(repo: Repository, home: Path, nig
     """Two sessions are too few for a rule, however often a wrong clock makes them be read."""
     wrote(repo, home, PNPM[:1], NOW)
 
-    for days in (30, 20, 10, 0):
-        found = night(NOW + timedelta(days=days))
+    for hours in (48, 36, 24, 0):
+        found = night(NOW + timedelta(hours=hours))
         assert (found["tasks"], found["edits"], found["verdict"]) == (1, [], None)
 
 
 def test_each_night_has_its_own_name_and_place(repo: Repository, home: Path, night: Night, invoke: Run) -> None:
     """Ids and branches differ though the times repeat, events are listed by their times, and decisions stand."""
-    wrote(repo, home, PNPM, NOW)
+    wrote(repo, home, PNPM, NOW + timedelta(days=400))
     first = night(NOW + timedelta(days=400))
     invoke("reject", "--reason", "not here")
     wrote(repo, home, [*PNPM, *TICKET], NOW)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from skillopt_git import cli
 from skillopt_git.private import Private
-from tests.disks import mounted
+from tests.disks import files_of_at_most, mounted
 from tests.helpers import Repository
 from tests.nights import PNPM, RULE, Run, arguments, sessions, taught
 
@@ -78,17 +77,6 @@ def test_a_run_on_a_full_disk_says_so_and_the_next_one_works(
     filler.unlink()
     assert invoke("run")["commits"] == found["commits"]
     whole(repo)
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """What a full disk is without a disk: writing fails, in this process and in git's."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_run_that_may_not_write_says_so_and_the_next_one_works(repo: Repository, home: Path, invoke: Run) -> None:

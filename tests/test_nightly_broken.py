@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from skillopt_git import cli
+from skillopt_git import publish as publishing
+from skillopt_git.model import Event
 from tests.helpers import Repository
 from tests.nights import OTHER, PNPM, RULE, SKILL, TICKET, Run, arguments, sessions, taught
 
@@ -179,3 +181,30 @@ def test_a_file_of_the_users_that_is_not_at_the_base_is_noted(repo: Repository, 
 
     assert any("your CLAUDE.md is not on main" in note for note in notes)
     assert any(f"your {SKILL} differs from the one on main" in note for note in notes)
+
+
+@pytest.mark.parametrize("verb", ["run", "reject"])
+def test_a_branch_that_was_rebuilt_and_not_noted_is_still_ours(
+    repo: Repository, home: Path, invoke: Run, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """Who rebuilt it died before the ledger could say so: nobody else touched it, and the next verb takes it on."""
+    sessions(home, repo, [*PNPM, *TICKET])
+    first = invoke("run")
+    edit = next(edit for edit in first["edits"] if edit["text"] == OTHER)
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "_published", _dies)
+        assert invoke("reject", "--edit", edit["id"], code=1)["error"]["message"] == "killed"
+    assert invoke("status")["open"][0]["state"] == "touched"
+
+    if verb == "run":
+        found = invoke("run")
+        assert f"{first['branch']} was rebuilt by a run or verb that broke off; that is noted now" in found["notes"]
+        assert len(found["commits"]) == 1
+        assert invoke("status")["open"][0]["state"] == "free"
+    else:
+        assert "was deleted" in invoke("reject")["said"][0]
+        assert invoke("status")["open"] == []
+
+
+def _dies(*_: object) -> Event:
+    raise OSError(0, "killed")
