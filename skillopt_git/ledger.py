@@ -10,7 +10,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TypeVar
@@ -251,7 +251,7 @@ class Ledger:
 
 
 _read_event = exactly(Event)
-_FIELDS = frozenset(item.name for item in fields(Event))
+_NEEDED = frozenset({"v", "id", "ts", "type"})
 
 
 def _event(line: bytes, where: str) -> Event | None:
@@ -262,7 +262,7 @@ def _event(line: bytes, where: str) -> Event | None:
     except (ValueError, RecursionError):
         record = _record(line) or {}
         _refuse_newer(record, where)
-        if "v" not in record or record.keys() <= _FIELDS:
+        if not record.keys() >= _NEEDED:
             return None
         event = schema.read(Event, line, where=where)
     _refuse_newer({"v": event.v}, where)

@@ -215,6 +215,8 @@ class Private:
             probe.acquire()
         except Timeout:
             return self._owner()
+        except OSError:  # what may not be written here, nobody is writing
+            return None
         probe.release()
         return None
 

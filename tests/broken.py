@@ -71,8 +71,8 @@ POINTS: tuple[tuple[str, Scene, Point], ...] = (
     ("the refusal is remembered", "reject", Point("skillopt_git.ledger:Ledger.append", nth=2)),
     ("the branch is kept at its anchor", "reject", Point(GIT, words=("update-ref", "refs/skillopt/rejected/"))),
     ("the branch is rebuilt without it", "reject one", Point(GIT, words=("update-ref", BRANCHES))),
-    ("a branch without the rule is made", "unlearn", Point("skillopt_git.decide:_place")),
-    ("it is unlearned", "unlearn", Point("skillopt_git.decide:merge")),
+    ("a branch without the rule is made", "unlearn", Point("skillopt_git.unlearning:_place")),
+    ("it is unlearned", "unlearn", Point("skillopt_git.unlearning:merge")),
 )
 
 

@@ -186,7 +186,7 @@ def test_damaged_settings_stop_every_verb_before_it_does_anything(
     assert error["kind"] == "config"
     assert str(path) in error["message"]
     assert not private(repo).exists()
-    assert any(str(path) in finding for finding in invoke("doctor", code=2)["findings"])
+    assert any(str(path) in finding["what"] for finding in invoke("doctor", code=1)["findings"])
 
 
 def test_an_empty_settings_file_says_nothing(repo: Repository, invoke: Run) -> None:

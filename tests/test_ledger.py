@@ -20,6 +20,7 @@ from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.history import show
 from skillopt_git.ledger import (
     MOST_TRIES,
+    Contents,
     Ledger,
     event_line,
     evidence_bytes,
@@ -166,6 +167,14 @@ def test_a_record_of_another_tool_is_refused_with_its_place(
     with pytest.raises(ConfigError, match=words):
         ledger.merge(head, when=WHEN, message="m")
     assert GitRepo.open(repo.path).ref(REF) is None
+
+
+@pytest.mark.parametrize("line", [b"{}", b'{"v":1}', b"[]", b"1", b"null", b'{"v":1,"id":"0","ts":"x"}'])
+def test_what_lacks_all_that_makes_a_record_is_damaged(repo: Repository, line: bytes) -> None:
+    """No tool writes such a line; it costs nobody a night."""
+    _commit_files(repo, {"events/2026/01.jsonl": event_line(_event("one")) + line + b"\n"})
+
+    assert _ledger(repo).contents() == Contents((_event("one"),), damaged=1)
 
 
 def test_evidence_that_was_changed_is_noticed(repo: Repository) -> None:

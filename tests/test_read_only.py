@@ -45,7 +45,9 @@ def test_reading_verbs_need_no_writing(repo: Repository, home: Path, invoke: Run
 
     with read_only(repo):
         assert [invoke(*verb) for verb in READING] == told
-        assert invoke("doctor")["repository"]["base"] == "main"
+        record = invoke("doctor", code=1)
+    assert record["repository"]["base"] == "main"
+    assert any("may not be written" in finding["what"] for finding in record["findings"])
 
 
 def test_looking_at_a_new_repository_leaves_nothing(repo: Repository, invoke: Run) -> None:

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,9 +75,11 @@ def verified(systemd: Systemd, entry: Entry, change: tuple[str, str] = ("", ""))
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(text.replace(*change))
         paths.append(path)
-    env = {**os.environ, "XDG_RUNTIME_DIR": str(systemd.folder)}
-    done = subprocess.run([str(ANALYZE), "--user", "verify", *paths], env=env, capture_output=True, check=False)
-    return done.returncode, done.stderr.decode()
+    with tempfile.TemporaryDirectory() as runtime:  # a short path, for the machine's own sockets lie below it
+        env = {**os.environ, "XDG_RUNTIME_DIR": runtime}
+        done = subprocess.run([str(ANALYZE), "--user", "verify", *paths], env=env, capture_output=True, check=False)
+    # The machine's own units are looked at too, and may be at fault.
+    return done.returncode, "\n".join(line for line in done.stderr.decode().splitlines() if "skillopt-git" in line)
 
 
 def test_what_systemd_would_replace_is_doubled() -> None:
