@@ -1,7 +1,8 @@
-"""What `log` and `status` cost over a ledger of many nights, against the git commands that read the same.
+"""What `log` and `status` cost over a ledger of many nights, against git.
 
-Those are `git log` over all commits of the ledger and `git cat-file --batch` over all files of its newest tree; for
-`status` also what git is asked about the open proposal. Measured in a process that runs, and as a whole process.
+Twice: against the git commands that the verb runs, run bare ("the same"), and against the fewest that read it all: `git
+log` over all commits of the ledger, `git cat-file --batch` over all files of its newest tree and for `status` what
+git knows of the open proposal ("the fewest"). Measured in a process that runs, and as a whole process.
 """
 
 from __future__ import annotations
@@ -9,16 +10,21 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, BinaryIO
+from unittest.mock import patch
+
+from git.cmd import Git
 
 from skillopt_git import cli
 from skillopt_git.gitrepo import GitRepo, Identity
@@ -158,6 +164,35 @@ def read(repo: GitRepo, *, status: bool) -> None:
         git("cat-file", "blob", f"main:{MEMORY}")
 
 
+@dataclass(frozen=True)
+class Asked:
+    """One git command that a verb ran."""
+
+    words: list[str]
+    folder: Path
+    data: bytes
+    env: dict[str, str]
+
+    def again(self) -> None:
+        subprocess.run(self.words, cwd=self.folder, input=self.data, capture_output=True, env=self.env, check=False)
+
+
+def commands(words: list[str]) -> list[Asked]:
+    """The git commands that a verb runs, as they are, options and environment included."""
+    asked: list[Asked] = []
+    execute = Git.execute
+
+    def noted(git: Git, command: list[str], istream: BinaryIO, env: dict[str, str], **options: Any) -> Any:
+        data = istream.read()
+        istream.seek(0)
+        asked.append(Asked(command, Path(str(git.working_dir)), data, {**os.environ, **env}))
+        return execute(git, command, istream=istream, env=env, **options)
+
+    with patch.object(Git, "execute", noted):
+        inside(words)
+    return asked
+
+
 def inside(words: list[str]) -> None:
     with redirect_stdout(io.StringIO()):
         assert cli.run(words) == 0
@@ -167,7 +202,7 @@ def outside(words: list[str]) -> None:
     subprocess.run([sys.executable, "-m", "skillopt_git", *words], stdout=subprocess.DEVNULL, check=True)
 
 
-def seconds(work: Callable[[], None]) -> float:
+def seconds(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
@@ -181,7 +216,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         repo = built(Path(folder, "acme-api"), given.nights)
         print(f"{given.nights} nights, {given.nights * A_NIGHT} events; medians of {given.rounds}")
-        print("verb         git   in process   of it   whole process   of it")
+        print("verb     the same   the fewest   in process   of the same   of the fewest   whole process   of the same")
         for verb in ("log", "status"):
             _measure(repo, verb, given.rounds)
 
@@ -189,12 +224,26 @@ def main() -> None:
 def _measure(repo: GitRepo, verb: str, rounds: int) -> None:
     words = [verb, "--repo", str(repo.root)]
     inside(words)  # loads what it needs
-    works = (lambda: read(repo, status=verb == "status"), lambda: inside(words), lambda: outside(words))
+    asked = commands(words)
+
+    def bare() -> None:
+        for each in asked:
+            each.again()
+
+    works = (
+        bare,
+        lambda: read(repo, status=verb == "status"),
+        lambda: inside(words),
+        lambda: outside(words),
+    )
     every = [tuple(map(seconds, works)) for _ in range(rounds)]
-    base, warm, cold = (median(times) for times in zip(*every, strict=True))
-    of_warm, of_cold = (median(times[at] / times[0] for times in every) for at in (1, 2))
+    same, fewest, warm, cold = (median(times) * 1000 for times in zip(*every, strict=True))
+    of_same, of_fewest, whole = (
+        median(times[at] / times[to] for times in every) for at, to in ((2, 0), (2, 1), (3, 0))
+    )
     print(
-        f"{verb:7} {base * 1000:6.0f} ms {warm * 1000:8.0f} ms {of_warm:6.1f}x {cold * 1000:12.0f} ms {of_cold:6.1f}x"
+        f"{verb:6} {same:7.0f} ms {fewest:9.0f} ms {warm:9.0f} ms {of_same:12.1f}x {of_fewest:14.1f}x"
+        f" {cold:12.0f} ms {whole:12.1f}x"
     )
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from re import Pattern
-
-import snowballstemmer
 
 from skillopt_git.cues import Cues
 from skillopt_git.errors import ConfigError
@@ -66,9 +64,7 @@ class Grammar:
         self.definite = _folded(cues.definite)
         self.firm = _folded(cues.firm)
         self.qualified = _folded(cues.qualified)
-        self._ending_off = (
-            lru_cache(MOST_STEMS)(snowballstemmer.stemmer(cues.stemmer).stemWord) if cues.stemmer else str
-        )
+        self._ending_off = lru_cache(MOST_STEMS)(_stemmer(cues.stemmer)) if cues.stemmer else str
         self._stems: dict[str, str] = {}  # as many as a month has words
         self._synonyms = {fold(word): fold(words.split()[-1]) for words in cues.synonyms for word in words.split()}
         self.generic = frozenset(map(self.stem, _folded(cues.generic)))
@@ -290,9 +286,18 @@ def _folded(phrases: Iterable[str]) -> frozenset[str]:
 @lru_cache(maxsize=64)
 def grammar(cues: Cues) -> Grammar:
     """The compiled table. Raises `ConfigError` for a stemmer that there is none of."""
+    import snowballstemmer  # here and below: verbs that read no sessions start without it
+
     known = snowballstemmer.algorithms()
     if cues.stemmer and cues.stemmer not in known:
         raise ConfigError(
             f"the cue table for '{cues.language}': no stemmer '{cues.stemmer}'", f"known: {', '.join(known)}"
         )
     return Grammar(cues)
+
+
+def _stemmer(name: str) -> Callable[[str], str]:
+    import snowballstemmer
+
+    stem: Callable[[str], str] = snowballstemmer.stemmer(name).stemWord
+    return stem

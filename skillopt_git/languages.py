@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-
-from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
+from typing import TYPE_CHECKING
 
 from skillopt_git.cues import Cues, tables
 from skillopt_git.grammar import Grammar, grammar
 from skillopt_git.model import fold
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
 
 SURE = 0.9  # of a text's language: it is that one, whatever the words say
 LOOKED_AT = 4_000  # characters of a text
@@ -96,4 +98,6 @@ def _nearest(said: str, of: Sequence[Grammar]) -> Grammar | None:
 @lru_cache(maxsize=1)
 def _identifier() -> LanguageIdentifier:
     """It takes a second to load, so it is loaded when the first prompt is read."""
+    from py3langid.langid import MODEL_DIR, MODEL_FILE, LanguageIdentifier
+
     return LanguageIdentifier.from_modelpath(MODEL_DIR / MODEL_FILE, norm_probs=True)

@@ -6,10 +6,12 @@ order in which they meet does not matter.
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -182,18 +184,16 @@ class Ledger:
         return self._contents[commit]
 
     def _read(self, commit: str) -> Contents:
-        events: list[Event] = []
-        damaged = 0
         files = self._repo.paths(commit, _EVENTS)
         texts = self._repo.blobs([entry.sha for entry in files])
-        for entry in files:
-            for number, line in enumerate(file_lines(texts[entry.sha]), start=1):
-                event = _event(line, f"{self._ref}:{entry.path}, line {number},")
-                if event is not None and sound(event):
-                    events.append(event)
-                else:
-                    damaged += 1
-        return Contents(unique(events), damaged)
+        with _uncollected():
+            told = [
+                _event(line, f"{self._ref}:{entry.path}, line {number},")
+                for entry in files
+                for number, line in enumerate(file_lines(texts[entry.sha]), start=1)
+            ]
+            events = [event for event in told if event is not None and sound(event)]
+            return Contents(unique(events), len(told) - len(events))
 
     # --- writing -------------------------------------------------------------------------------------------------
 
@@ -267,6 +267,18 @@ def _event(line: bytes, where: str) -> Event | None:
         event = schema.read(Event, line, where=where)
     _refuse_newer({"v": event.v}, where)
     return event
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Many records and no garbage among them: looking for some would take nearly as long as reading them."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _record(line: bytes) -> dict[str, Json] | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from skillopt_git import scheduling, wiring
+from skillopt_git import scheduling, workshop
 from skillopt_git.config import Config
 from skillopt_git.crash import LOG
 from skillopt_git.errors import SkilloptError
@@ -85,7 +85,7 @@ def look(repo: GitRepo, config: Config, environ: Mapping[str, str], found: Findi
         )
         found.add(Finding("git does not know who you are", remedy))
     found.add(*_unwritable(repo, private), *_left_behind(private))
-    ledger = wiring.ledger(config, repo)
+    ledger = workshop.ledger(config, repo)
     known = _ledger(ledger, found)
     history = recall(known.events, simulated=True)
     runs = [event for event in known.events if event.type == "run"]

@@ -19,18 +19,17 @@ from skillopt_git.config import Config
 from skillopt_git.consolidate import judge_question
 from skillopt_git.cycle import ModelDoor, Reading
 from skillopt_git.errors import ConfigError, SafetyError, UsageError
-from skillopt_git.gitrepo import GitRepo, Identity
+from skillopt_git.gitrepo import GitRepo
 from skillopt_git.history import authors
 from skillopt_git.index import Index
 from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.languages import Reader
 from skillopt_git.learned import Models, Teachable
-from skillopt_git.ledger import Ledger
 from skillopt_git.model import Document, DocumentKind, Task, digest
 from skillopt_git.needs import people
 from skillopt_git.ports import Backend, Redaction, SessionSource
 from skillopt_git.private import Private
-from skillopt_git.redact import Redactor, Scanner
+from skillopt_git.redact import Redactor
 from skillopt_git.scope import Scope
 from skillopt_git.targets import Base, allowed, document_entry
 from skillopt_git.window import Window
@@ -276,24 +275,3 @@ def models(
     )
     judge = TaskJudge(rubric=RubricJudge(optimizer=backend, prompt=judge_question)).used_for(tasks)
     return Models(target=backend, optimizer=backend, judge=judge, skipped=skipped)
-
-
-# --- git ---------------------------------------------------------------------------------------------------------
-
-
-def author(config: Config) -> Identity:
-    """Who makes the tool's commits."""
-    return Identity(config.propose.author_name, config.propose.author_email, signs=config.git.sign == "local")
-
-
-def ledger(config: Config, repo: GitRepo) -> Ledger:
-    """Its commits are never signed: there are many, and what they hold is proven by its own names."""
-    return Ledger(repo, config.propose.ledger_ref, replace(author(config), signs=False), scanner=scanner(config))
-
-
-# --- secrets -----------------------------------------------------------------------------------------------------
-
-
-def scanner(config: Config) -> Scanner:
-    """What looks at everything that is written; the same one stands behind the redactor."""
-    return Scanner(config.harvest.deny_words)

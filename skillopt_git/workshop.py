@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from skillopt_git import wiring
 from skillopt_git.bank import Bank
 from skillopt_git.config import Config
 from skillopt_git.decide import Desk
@@ -19,7 +18,7 @@ from skillopt_git.private import Private
 from skillopt_git.publish import publish, rebuilt
 from skillopt_git.recall import History, decisions, recall
 from skillopt_git.record import Stamp
-from skillopt_git.redact import Redactor
+from skillopt_git.redact import Redactor, Scanner
 from skillopt_git.targets import Base, default_base
 
 
@@ -86,8 +85,23 @@ def open_workshop(path: Path | GitRepo, config: Config, *, now: datetime, simula
     return Workshop(
         repo=repo,
         private=Private(repo.private_dir()),
-        ledger=wiring.ledger(config, repo),
-        author=wiring.author(config),
+        ledger=ledger(config, repo),
+        author=author(config),
         base=default_base(repo, config.propose.base),
         stamp=Stamp(run=run_id(now, secrets.token_hex(4)), now=now, simulated=simulated),
     )
+
+
+def author(config: Config) -> Identity:
+    """Who makes the tool's commits."""
+    return Identity(config.propose.author_name, config.propose.author_email, signs=config.git.sign == "local")
+
+
+def ledger(config: Config, repo: GitRepo) -> Ledger:
+    """Its commits are never signed: there are many, and what they hold is proven by its own names."""
+    return Ledger(repo, config.propose.ledger_ref, replace(author(config), signs=False), scanner=scanner(config))
+
+
+def scanner(config: Config) -> Scanner:
+    """What looks at everything that is written; the same one stands behind the redactor."""
+    return Scanner(config.harvest.deny_words)

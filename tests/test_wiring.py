@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillopt_git import wiring
+from skillopt_git import wiring, workshop
 from skillopt_git.config import Config, Documents, Harvest, Replay
 from skillopt_git.errors import ConfigError, SafetyError, UsageError
 from skillopt_git.gitrepo import GitRepo
@@ -43,7 +43,7 @@ def test_one_scanner_stands_at_every_door(repo: Repository) -> None:
     config = Config(harvest=Harvest(deny_words=("Globex",)))
     redact = open_workshop(repo.path, config, now=datetime.now(UTC)).redact
 
-    assert redact.scanner == wiring.ledger(config, opened).scanner == wiring.scanner(config)
+    assert redact.scanner == workshop.ledger(config, opened).scanner == workshop.scanner(config)
     assert without_hex(redact("for GLOBEX")) == without_hex(redact.text("for GLOBEX")) == "for [REDACTED:deny-word]"
 
 
