@@ -95,7 +95,7 @@ class Ledger:
         self._author = author
         self._scanner = scanner
         self._pause = pause
-        self._contents: dict[str, Contents] = {}  # by commit, so never stale
+        self._contents: dict[tuple[str, bool], Contents] = {}  # by commit, so never stale
 
     @property
     def ref(self) -> str:
@@ -113,6 +113,12 @@ class Ledger:
         """What cannot be what it says is counted as damaged; a newer tool's record, or an unknown field, is refused."""
         head = self._repo.ref(self._ref)
         return self.at(head) if head else Contents()
+
+    def told(self) -> Contents:
+        """The same without the events that only learning needs, which are most of a long ledger and are passed over
+        unread."""
+        head = self._repo.ref(self._ref)
+        return self.at(head, whole=False) if head else Contents()
 
     def evidence(self, name: str) -> Evidence | None:
         """The evidence of that SHA-256; None where the ledger has none. Raises `GitError` if it was tampered with."""
@@ -177,23 +183,24 @@ class Ledger:
         if not any(map(_is_ours, self._repo.paths(commit))):
             raise GitError(f"{commit[:12]} is no ledger: it holds neither events nor evidence", "look at what it is")
 
-    def at(self, commit: str) -> Contents:
-        """What a commit of a ledger says, this one's or another clone's."""
-        if commit not in self._contents:
-            self._contents[commit] = self._read(commit)
-        return self._contents[commit]
+    def at(self, commit: str, *, whole: bool = True) -> Contents:
+        """What a commit of a ledger says, this one's or another clone's; see `told` for what is not `whole`."""
+        if (commit, whole) not in self._contents:
+            self._contents[commit, whole] = self._read(commit, whole=whole)
+        return self._contents[commit, whole]
 
-    def _read(self, commit: str) -> Contents:
+    def _read(self, commit: str, *, whole: bool) -> Contents:
         files = self._repo.paths(commit, _EVENTS)
         texts = self._repo.blobs([entry.sha for entry in files])
         with _uncollected():
-            told = [
+            read = [
                 _event(line, f"{self._ref}:{entry.path}, line {number},")
                 for entry in files
                 for number, line in enumerate(file_lines(texts[entry.sha]), start=1)
+                if whole or not _QUIET(line)
             ]
-            events = [event for event in told if event is not None and sound(event)]
-            return Contents(unique(events), len(told) - len(events))
+            events = [event for event in read if event is not None and sound(event)]
+            return Contents(unique(events), len(read) - len(events))
 
     # --- writing -------------------------------------------------------------------------------------------------
 
@@ -251,6 +258,8 @@ class Ledger:
 
 
 _read_event = exactly(Event)
+# Whole lines as `event_line` writes them, of a version that is known; whatever else they may be is read.
+_QUIET = re.compile(rb'\{.*"type":"(?:family|trial)","v":%d\}' % RECORD_VERSION).fullmatch
 _NEEDED = frozenset({"v", "id", "ts", "type"})
 
 

@@ -47,6 +47,10 @@ class Workshop:
         """The ledger with what people did since, noticed and not yet recorded."""
         return (*self.ledger.events(), *self._noticed())
 
+    def told(self) -> tuple[Event, ...]:
+        """The same without the events that only learning needs."""
+        return (*self.ledger.told().events, *self._noticed())
+
     def history(self) -> History:
         """As this run sees it."""
         known = recall(self.events(), simulated=self.stamp.simulated)
@@ -54,7 +58,7 @@ class Workshop:
 
     def everything(self) -> History:
         """As a person sees it: what was proposed and decided, simulated or not."""
-        return recall(decisions(self.events()), simulated=True)
+        return recall(decisions(self.told()), simulated=True)
 
     def desk(self) -> Desk:
         """For a person's decisions, which are real whatever they decide about."""
@@ -76,7 +80,7 @@ class Workshop:
         return found
 
     def _noticed(self) -> tuple[Event, ...]:
-        known = recall(decisions(self.ledger.events()), simulated=True)
+        known = recall(decisions(self.ledger.told().events), simulated=True)
         return sync(self.repo, known, self.base, replace(self.stamp, simulated=False))
 
 

@@ -29,6 +29,7 @@ from skillopt_git.ledger import (
     unique,
 )
 from skillopt_git.model import Event, Evidence, EvidenceTask, event_id
+from skillopt_git.record import Stamp, event
 from skillopt_git.redact import Scanner
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, fail_every_hook, snapshot, tree
@@ -352,3 +353,26 @@ def test_the_union_of_files_does_not_depend_on_order(one: bytes, two: bytes, thr
     assert union(one, two).startswith(one)
     joined = union(one, two)
     assert union(joined, joined) == union(joined, one) == union(joined, two) == joined
+
+
+# --- what people look at -----------------------------------------------------------------------------------------
+
+
+def test_what_only_learning_needs_is_passed_over_whole_or_not_at_all(repo: Repository) -> None:
+    """A line of that kind that was cut off is damaged, and one of a newer tool is refused, as everywhere."""
+    stamp = Stamp(run=RUN, now=WHEN, simulated=False)
+    data = {"family": "f1-0", "needs": [], "split": "val", "tasks": [], "simhash": "0"}
+    family = event("family", "f1-0", stamp, data=data)
+    trial = event("trial", "x1-0", stamp, edit="e1-0", data={"trial": "x1-0"})
+    quoting = _event("quoting", text='{"type":"family","v":1}')
+    lines = [event_line(item) for item in (family, _event("one"), trial, quoting)]
+    _commit_files(repo, {"events/2026/01.jsonl": b"".join(lines) + lines[0][:-9] + b"\n"})
+    ledger = _ledger(repo)
+
+    assert ledger.told() == Contents((_event("one"), quoting), damaged=1)
+    assert ledger.contents() == Contents((family, _event("one"), trial, quoting), damaged=1)
+    _commit_files(repo, {"events/2026/02.jsonl": lines[0].replace(b'"v":1', b'"v":2')})
+    with pytest.raises(ConfigError, match="newer tool"):
+        ledger.told()
+    repo.git("update-ref", "-d", REF)
+    assert ledger.told() == Contents()

@@ -13,8 +13,6 @@ from skillopt_git.console import Console
 if TYPE_CHECKING:
     from skillopt_git.model import Event
 
-QUIET = frozenset({"family", "trial"})  # told by their runs
-
 
 def command(
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Most events to list.")] = 30,
@@ -26,7 +24,7 @@ def command(
     from skillopt_git.schema import dump  # what it needs would slow down every start
 
     shop = workshop(repo)
-    events = [event for event in shop.events() if every or event.type not in QUIET]
+    events = shop.events() if every else shop.told()
     shown = sorted(enumerate(events), key=lambda item: (item[1].ts, item[0]), reverse=True)[:limit]
     console = Console()
     if json:

@@ -33,7 +33,8 @@ def _record(shop: Workshop) -> dict[str, Any]:
         item.outcome.type for proposal in history.proposals for item in proposal.edits if item.outcome is not None
     )
     outcomes["reverted"] = len(history.unlearned)
-    runs = [event for event in shop.ledger.events() if event.type == "run"]
+    told = shop.ledger.told()
+    runs = [event for event in told.events if event.type == "run"]
     learned = {item.edit.id: item.edit for item in history.adopted}  # learned on two branches, it is still one rule
     last = max(runs, key=lambda event: event.run or "", default=None)
     return {
@@ -51,7 +52,7 @@ def _record(shop: Workshop) -> dict[str, Any]:
         "last_run": None
         if last is None
         else {"run": last.run, "ts": last.ts, "verdict": last.data["verdict"], "reason": last.data["reason"]},
-        "damaged": shop.ledger.contents().damaged,
+        "damaged": told.damaged,
     }
 
 
