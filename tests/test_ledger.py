@@ -216,9 +216,9 @@ def test_a_secret_is_never_recorded(repo: Repository, place: str) -> None:
 def test_a_denied_word_is_never_recorded(repo: Repository) -> None:
     """In an event or in the message of the commit; it is not told. Without the word the same is recorded."""
     ledger = Ledger(GitRepo.open(repo.path), REF, TOOL, scanner=Scanner(("Globex",)))
-    for event, message in ((_event("for globex"), "m"), (_event("one"), "Publish globex/x")):
+    for told, message in ((_event("for globex"), "m"), (_event("one"), "Publish globex/x")):
         with pytest.raises(SafetyError, match="deny-word") as caught:
-            ledger.append([event], when=WHEN, message=message)
+            ledger.append([told], when=WHEN, message=message)
         assert "globex" not in caught.value.message.casefold()
     assert GitRepo.open(repo.path).ref(REF) is None
     assert ledger.append([_event("one")], when=WHEN, message="m")
@@ -366,12 +366,12 @@ def test_what_only_learning_needs_is_passed_over_whole_or_not_at_all(repo: Repos
     trial = event("trial", "x1-0", stamp, edit="e1-0", data={"trial": "x1-0"})
     quoting = _event("quoting", text='{"type":"family","v":1}')
     lines = [event_line(item) for item in (family, _event("one"), trial, quoting)]
-    _commit_files(repo, {"events/2026/01.jsonl": b"".join(lines) + lines[0][:-9] + b"\n"})
+    head = _commit_files(repo, {"events/2026/01.jsonl": b"".join(lines) + lines[0][:-9] + b"\n"})
     ledger = _ledger(repo)
 
     assert ledger.told() == Contents((_event("one"), quoting), damaged=1)
     assert ledger.contents() == Contents((family, _event("one"), trial, quoting), damaged=1)
-    _commit_files(repo, {"events/2026/02.jsonl": lines[0].replace(b'"v":1', b'"v":2')})
+    _commit_files(repo, {"events/2026/02.jsonl": lines[0].replace(b'"v":1', b'"v":2')}, head)
     with pytest.raises(ConfigError, match="newer tool"):
         ledger.told()
     repo.git("update-ref", "-d", REF)
