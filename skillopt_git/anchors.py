@@ -17,7 +17,7 @@ DEEPEST = 100  # commits looked through below an anchor; a proposal has a handfu
 def put_away(repo: GitRepo, branch: str, tip: str) -> str:
     """Keep the tip under an anchor, and delete the branch unless it is checked out."""
     ref = f"{HEADS}{branch}"
-    _anchor(repo, branch, tip)
+    anchor(repo, branch, tip)
     if checked_out(repo, ref) is not None:
         return f"{branch} is checked out and therefore kept; delete it when you have left it."
     repo.update_ref(ref, None, tip, f"skillopt-git: rejected {branch}")
@@ -28,7 +28,7 @@ def keep(repo: GitRepo, branch: str, edit: str) -> None:
     """Anchor the commit of one edit before its branch is rebuilt without it; nothing where it is not here."""
     commit = _commit(repo, f"{HEADS}{branch}", edit)
     if commit is not None:
-        _anchor(repo, edit, commit)
+        anchor(repo, edit, commit)
 
 
 def change(repo: GitRepo, branch: str, edit: str) -> str | None:
@@ -38,9 +38,9 @@ def change(repo: GitRepo, branch: str, edit: str) -> str | None:
     return None if commit is None else patch(repo, commit)
 
 
-def _anchor(repo: GitRepo, name: str, tip: str) -> None:
-    anchor = f"{REJECTED}{name}"
-    repo.update_ref(anchor, tip, repo.ref(anchor), f"skillopt-git: rejected {name}")
+def anchor(repo: GitRepo, name: str, tip: str) -> None:
+    ref = f"{REJECTED}{name}"
+    repo.update_ref(ref, tip, repo.ref(ref), f"skillopt-git: rejected {name}")
 
 
 def _commit(repo: GitRepo, ref: str, edit: str) -> str | None:

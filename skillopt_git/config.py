@@ -27,7 +27,7 @@ FILE_NAME = ".skillopt.toml"
 LEDGER_DEFAULT = "refs/skillopt/ledger"
 LEDGER_BRANCH = "refs/heads/skillopt/ledger"
 # Nowhere else: a repository's settings must not make the tool write to a branch, a tag or the stash.
-LEDGER_REF = re.compile(rf"refs/skillopt/(?!rejected(?:/|$))[a-z0-9][a-z0-9-]*|{LEDGER_BRANCH}")
+LEDGER_REF = re.compile(rf"refs/skillopt/(?!(?:rejected|seen)(?:/|$))[a-z0-9][a-z0-9-]*|{LEDGER_BRANCH}")
 LONGEST_LOOKBACK = 876_000.0  # hours; a hundred years, for dates have a beginning
 SHORTEST_DENIED = 3  # characters; shorter ones stand in every other line
 PERSONAL = "personal"
@@ -140,6 +140,7 @@ class Propose:
         LEDGER_DEFAULT,
         f"The ref that holds the ledger; `{LEDGER_BRANCH}` where a server refuses refs that are no branches.",
     )
+    remote: str = _setting("", "The remote that is pushed to; empty: `origin`, else the only one.", PERSONAL)
     push: bool = _setting(False, "Push what is proposed, and the ledger, at the end of a run.", PERSONAL)
     auto_adopt: bool = _setting(False, "Merge a strong, measured proposal at the end of the run.", PERSONAL)
 

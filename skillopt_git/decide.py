@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from skillopt_git import edits, present
-from skillopt_git.anchors import keep, put_away
+from skillopt_git.anchors import anchor, keep, put_away
 from skillopt_git.errors import GitError, RefMoved, UsageError
 from skillopt_git.gitrepo import Entry, GitRepo, Identity
 from skillopt_git.history import is_ancestor, merge_tree, show
@@ -14,10 +14,11 @@ from skillopt_git.ledger import Ledger
 from skillopt_git.model import Edit, Event
 from skillopt_git.outcomes import present_in, settled, sync
 from skillopt_git.present import base_of
-from skillopt_git.publish import HEADS, publish, remote_branches, state
-from skillopt_git.recall import History, Negative, Proposal, Proposed
+from skillopt_git.publish import HEADS, behind, on_branch, publish, remote_branches, state
+from skillopt_git.recall import ADOPTIONS, History, Negative, Proposal, Proposed
 from skillopt_git.record import Stamp, event
 from skillopt_git.remote import remote_name
+from skillopt_git.reunion import rebuild
 from skillopt_git.targets import Base, document_entry
 from skillopt_git.worktrees import checked_out, fast_forward
 
@@ -96,7 +97,8 @@ def branch_tip(repo: GitRepo, branch: str) -> str:
         return tip
     if branch in remote_branches(repo):
         raise UsageError(
-            f"{branch} is not in this clone", f"fetch it first: `git branch {branch} --track REMOTE/{branch}`"
+            f"{branch} is not in this clone",
+            f"fetch it first: `git branch {branch} --track {remote_name(repo) or 'REMOTE'}/{branch}`",
         )
     raise UsageError(f"the branch {branch} is gone", "the next `skillopt-git run` notes it as expired")
 
@@ -126,19 +128,36 @@ def adopt(desk: Desk, proposal: Proposal) -> Done:
     that would overwrite local changes.
     """
     repo = desk.repo
+    proposal = _whole(desk, proposal)
     tip, ours = branch_tip(repo, proposal.branch), base_tip(repo, proposal.base_branch)
     for item in proposal.pending:
         present.edit_view(item, desk.ledger.evidence)  # raises where the evidence is not what was measured
     merged = is_ancestor(repo, tip, ours)
     at = ours if merged else merge(desk, proposal.base_branch, tip, _merge_message(proposal), proposal)
-    desk.append(sync(repo, desk.history, Base(proposal.base_branch, at), desk.stamp), f"Adopt {proposal.branch}")
-    edits_ = tuple(item.edit for item in proposal.pending)
+    noticed = sync(repo, desk.history, Base(proposal.base_branch, at), desk.stamp)
+    desk.append(noticed, f"Adopt {proposal.branch}")
+    came = {event.edit for event in noticed if event.type in ADOPTIONS}
+    edits_ = tuple(item.edit for item in proposal.pending if item.edit.id in came)
     if merged:
         said: tuple[str, ...] = (f"{proposal.branch} had been merged already; that is noted now.",)
     else:
         undo = f"`git revert -m 1 {at[:12]}` unlearns all of it, `skillopt-git revert EDIT` one rule."
         said = (undo, *_sharing(repo, proposal))
     return Done(edits=edits_, branch=proposal.base_branch, commit=at, said=said)
+
+
+def _whole(desk: Desk, proposal: Proposal) -> Proposal:
+    """With just the edits that are still open on its branch: what was refused is not merged behind anybody's back."""
+    found = state(desk.repo, proposal)
+    if not behind(proposal) or found in ("merged", "gone"):
+        return proposal
+    if found == "free":
+        return rebuild(desk.repo, desk.ledger, proposal, author=desk.author, stamp=desk.stamp)
+    settled_ = [item.edit.sentence for item in proposal.edits if item.outcome is not None and on_branch(proposal, item)]
+    raise UsageError(
+        f"{proposal.branch} still holds what was decided since: {'; '.join(settled_) or 'other edits'}",
+        "leave the branch and try again, and it is rebuilt without; or take the commit out by hand and merge with git",
+    )
 
 
 def _sharing(repo: GitRepo, proposal: Proposal) -> Iterator[str]:
@@ -234,9 +253,12 @@ def _rebuilt(desk: Desk, rest: Proposal, refused: Sequence[Edit]) -> str:
         keep(desk.repo, rest.branch, edit.id)
     found = state(desk.repo, rest)
     if found != "free":
-        why = {"touched": "somebody committed to it", "checked out": "it is checked out", "gone": "it is not here"}[
-            found
-        ]
+        why = {
+            "touched": "somebody committed to it",
+            "checked out": "it is checked out",
+            "gone": "it is not here",
+            "merged": "it was merged",
+        }[found]
         return f"{rest.branch} is left as it is, because {why}; the rejection is remembered."
     publish(desk.repo, desk.ledger, rest, author=desk.author, stamp=desk.stamp)
     return f"{rest.branch} was rebuilt without it."
@@ -245,6 +267,9 @@ def _rebuilt(desk: Desk, rest: Proposal, refused: Sequence[Edit]) -> str:
 def _refused(desk: Desk, branch: str) -> str:
     tip = desk.repo.ref(f"{HEADS}{branch}")
     if tip is None:
+        tracked = desk.repo.ref(f"refs/remotes/{remote_name(desk.repo)}/{branch}")
+        if tracked is not None:
+            anchor(desk.repo, branch, tracked)
         return f"{branch} is not in this clone; the rejection is remembered."
     try:
         return put_away(desk.repo, branch, tip)
@@ -267,15 +292,24 @@ def tidy(desk: Desk) -> None:
             put_away(desk.repo, proposal.branch, str(tip))
 
 
+def rejected(history: History, name: str) -> tuple[Negative, ...]:
+    """The standing rejections of an edit or rule id, or of an unmistakable beginning of one."""
+    name = _typed(name)
+    found = tuple(
+        item
+        for item in history.negatives
+        if len(name) > len("e1-") and any((id_ or "").startswith(name) for id_ in (item.event.edit, item.event.rule))
+    )
+    if len({item.event.rule for item in found}) == 1:
+        return found
+    known = ", ".join(f"{item.event.edit} ({item.text})" for item in history.negatives) or "none"
+    raise UsageError(f"'{name}' {'names several rejections' if found else 'is not rejected'}", f"rejected: {known}")
+
+
 def allow_again(desk: Desk, name: str) -> tuple[Negative, ...]:
     """End the standing rejections of an edit or rule id."""
     name = _typed(name)
-    found = tuple(
-        item for item in desk.history.negatives if name in (item.event.edit, item.event.rule) and len(name) > len("e1-")
-    )
-    if not found:
-        known = ", ".join(f"{item.event.edit} ({item.text})" for item in desk.history.negatives) or "none"
-        raise UsageError(f"'{name}' is not rejected", f"rejected: {known}")
+    found = rejected(desk.history, name)
     first = found[0].event
     ends = [item.event.id for item in found]
     said = event(

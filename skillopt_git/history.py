@@ -39,7 +39,7 @@ def log(repo: GitRepo, include: str, exclude: str | None = None, *, most: int | 
     return _commits(repo, *options, *revs, "--")
 
 
-def versions(repo: GitRepo, include: str, exclude: str, path: str) -> tuple[tuple[str, Entry | None], ...]:
+def versions(repo: GitRepo, include: str, exclude: str | None, path: str) -> tuple[tuple[str, Entry | None], ...]:
     """What `path` is in each commit of the first-parent line of `include` that touches it, oldest first.
 
     Of the commits that `exclude` does not have; None where the commit deletes it.
@@ -54,7 +54,7 @@ def versions(repo: GitRepo, include: str, exclude: str, path: str) -> tuple[tupl
         "--no-abbrev",
         "--no-renames",
     )
-    revs = (_commit_id(repo, include), f"^{_commit_id(repo, exclude)}")
+    revs = (_commit_id(repo, include), *((f"^{_commit_id(repo, exclude)}",) if exclude else ()))
     told = iter(repo.run("log", *options, "--diff-merges=first-parent", "--root", *revs, "--", path).fields)
     found: list[tuple[str, Entry | None]] = []
     commit = ""

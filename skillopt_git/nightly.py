@@ -163,15 +163,15 @@ class _Run:
     def _met(self) -> list[str]:
         """What other clones recorded comes first. A remote that cannot be reached costs the night nothing."""
         shop = self.shop
-        unite(shop.repo, shop.ledger, shop.stamp)
+        notes = list(unite(shop.repo, shop.ledger, shop.stamp))
         if not self.config.propose.push:
-            return []
-        remote = the_remote(shop.repo)
+            return notes
+        remote = the_remote(shop.repo, self.config.propose.remote or None)
         try:
             fetch(shop.repo, shop.ledger, remote, shop.stamp, bring=True)
         except GitError as error:
-            return [f"{remote.name} was not asked what other clones know: {error.message}"]
-        return []
+            notes.append(f"{remote.name} was not asked what other clones know: {error.message}")
+        return notes
 
     def _pushed(self) -> list[str]:
         """What was not pushed goes with a later night: a remote that refuses costs this one nothing."""
@@ -179,7 +179,7 @@ class _Run:
         if not self.config.propose.push:
             return []
         outgoing = Outgoing(author=shop.author, stamp=shop.stamp, new=True, simulated=self.options.push_simulated)
-        remote = the_remote(shop.repo)
+        remote = the_remote(shop.repo, self.config.propose.remote or None)
         try:
             return list(push(shop.repo, shop.ledger, remote, outgoing).notes)
         except GitError as error:

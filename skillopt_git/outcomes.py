@@ -10,7 +10,7 @@ from skillopt_git import edits
 from skillopt_git.gitrepo import FOLDER, LINK, SUBMODULE, GitRepo
 from skillopt_git.history import is_ancestor, versions
 from skillopt_git.model import Edit, Event, EventType, fold
-from skillopt_git.publish import HEADS, on_branch, remote_branches
+from skillopt_git.publish import EDIT_TRAILER, HEADS, on_branch, remote_branches
 from skillopt_git.recall import NEAR_DUPLICATE, History, Proposal, Proposed
 from skillopt_git.record import Stamp, event
 from skillopt_git.similarity import similarity
@@ -65,16 +65,19 @@ class _Look:
 
     def reworded(self, item: Proposed) -> bool:
         """Whether a learned rule like it has come that no other edit wrote."""
+        return any(similarity(rule, item.edit.sentence) >= NEAR_DUPLICATE for rule in self.newcomers(item))
+
+    def newcomers(self, item: Proposed) -> list[str]:
+        """The learned rules of its document that came since it was proposed, and that no other edit wrote."""
         edit = item.edit
         if edit.op == "delete":
-            return False
+            return []
         proposal = self.history.proposal(item.branch)
         others = [other.edit.sentence for other in (proposal.edits if proposal else ()) if other.edit.id != edit.id]
         before = str(item.event.data["base"])
         stood = learned(self._text(before, edit.target)) if self.repo.resolve(before) else ()
         known = {fold(rule) for rule in (*stood, *others, edit.anchor or "")}
-        rules = [rule for rule in learned(self._text(self.base.commit, edit.target)) if fold(rule) not in known]
-        return any(similarity(rule, edit.sentence) >= NEAR_DUPLICATE for rule in rules)
+        return [rule for rule in learned(self._text(self.base.commit, edit.target)) if fold(rule) not in known]
 
     def _replaced(self, item: Proposed) -> bool:
         about = (item.edit.target, fold(item.edit.sentence))
@@ -93,7 +96,7 @@ class _Look:
             self.texts[commit, path] = _said_at(self.repo, commit, path)
         return self.texts[commit, path]
 
-    def _read_ahead(self, since: str, path: str) -> list[str]:
+    def _read_ahead(self, since: str | None, path: str) -> list[str]:
         """The commits after `since` that touch the document; their texts are read in one go, as far as they are new."""
         found = versions(self.repo, self.base.commit, since, path)
         plain = {
@@ -110,15 +113,32 @@ class _Look:
     def below(self, commit: str) -> bool:
         return _below(self.repo, commit, self.base.commit)
 
-    def trace(self, item: Proposed, since: str) -> Trace:
+    def dropped(self, commit: str) -> bool:
+        """Whether this clone has the commit and no branch of it, or of a remote, does."""
+        if self.repo.resolve(commit) is None:
+            return False
+        words = ("--count=1", "--format=%(refname)", f"--contains={commit}", "refs/heads", "refs/remotes")
+        return not self.repo.run("for-each-ref", *words).text
+
+    def carried(self, item: Proposed) -> bool:
+        """Whether a commit of the base says it is this edit's: amended or squashed, it may say something else now."""
+        since = str(item.event.data["base"])
+        if not self.below(since):
+            return False
+        words = ("--fixed-strings", f"--grep={EDIT_TRAILER}: {item.edit.id}", "--max-count=1")
+        return bool(self.repo.run("rev-list", *words, self.base.commit, f"^{since}").text)
+
+    def trace(self, item: Proposed, since: str, *, whole: bool = False) -> Trace:
         """Where the edit came in and went out along the base's own line of commits after `since`.
 
-        In a shallow clone or a rewritten history nothing is known of that line, and only what is there now counts.
+        In a shallow clone or a rewritten history nothing is known of that line, and only what is there now counts;
+        unless the `whole` line of the base is to be looked at then.
         """
-        if not self.below(since):
+        known = self.below(since)
+        if not known and not whole:
             return Trace(self.base.commit if self.there(item) else None, None)
         came = went = None
-        for commit in self._read_ahead(since, item.edit.target):
+        for commit in self._read_ahead(since if known else None, item.edit.target):
             if present_in(self._text(commit, item.edit.target), item.edit):
                 came, went = came or commit, None
             elif came is not None:
@@ -141,9 +161,9 @@ class _Told:
             trace = look.trace(item, str(item.event.data["base"]))
             if trace.came is not None:
                 yield from self._adopted_and_undone(item, trace)
-            elif look.reworded(item):
+            elif look.reworded(item) or (not merged and look.carried(item) and look.newcomers(item)):
                 yield self._adopted(item, look.base.commit, "adopted-modified")
-            elif merged and on_branch(proposal, item):
+            elif (merged and on_branch(proposal, item)) or (not merged and look.carried(item)):
                 yield self._said("rejected", item, commit=look.base.commit, reason="left out of the merge")
             elif merged or gone:
                 why = "its branch was merged without it" if merged else "the branch was deleted"
@@ -155,11 +175,21 @@ class _Told:
             yield self._said("reverted", item, commit=trace.went)
 
     def unlearned(self, item: Proposed) -> Iterator[Event]:
+        """Taken out of the base; or, where the base never had it and nobody has the merge any more, given up."""
         look = self.look
+        if look.arrived(item) or look.moved(item):
+            return
         arrived = str(item.outcome.data["commit"]) if item.outcome else ""
-        if not look.arrived(item) and look.below(arrived) and not look.moved(item):
+        if look.below(arrived):
             went = look.trace(item, f"{arrived}^1").went
             yield self._said("reverted", item, commit=went or look.base.commit)
+            return
+        trace = look.trace(item, str(item.event.data["base"]), whole=True)
+        if trace.went is not None:
+            yield self._said("reverted", item, commit=trace.went)
+        elif item.outcome is not None and look.dropped(arrived):
+            why = "the merge was taken back before the base had it"
+            yield self._said("expired", item, reason=why, ends=[item.outcome.id])
 
     def back(self, item: Proposed, taken_back: Event) -> Iterator[Event]:
         """A rule that was unlearned and is there again, as when the revert was reverted."""

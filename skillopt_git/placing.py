@@ -24,6 +24,7 @@ IN_WORDS = {
     "touched": "not as it was left: somebody committed to it",
     "checked out": "checked out",
     "gone": "not in this clone",
+    "merged": "merged already, and its base was not pushed yet",
     "simulated": "open, and this run is a simulation",
     "elsewhere": "open for another base branch",
     "outdated": "measured on a text that changed since",

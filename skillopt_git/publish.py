@@ -27,7 +27,7 @@ HEADS = "refs/heads/"
 FOLDER = "sleep"
 EDIT_TRAILER = "SkillOpt-Edit-Id"
 
-State: TypeAlias = Literal["free", "touched", "checked out", "gone"]
+State: TypeAlias = Literal["free", "touched", "checked out", "gone", "merged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,16 @@ def rebuilt(repo: GitRepo, ledger: Ledger, proposal: Proposal, author: Identity)
 
 
 def state(repo: GitRepo, proposal: Proposal) -> State:
-    """Whether the branch may be rewritten: ours as we left it, and not on somebody's desk."""
+    """Whether the branch may be rewritten: ours as we left it, not merged here, and not on somebody's desk."""
     ref = f"{HEADS}{proposal.branch}"
     now = repo.ref(ref)
     if now is None:
         return "free" if proposal.published is None else "gone"
     if proposal.tips and now not in proposal.tips:
         return "touched"
-    return "checked out" if checked_out(repo, ref) else "free"
+    if checked_out(repo, ref):
+        return "checked out"
+    return "merged" if _merged(repo, proposal, now) else "free"
 
 
 def publish(
@@ -113,10 +115,16 @@ def publish(
 
 def _refuse_merged(repo: GitRepo, proposal: Proposal, tip: str | None) -> None:
     """What was merged is decided: its branch is never written again, also when that was only just now."""
-    bases = [*repo.refs(f"{HEADS}{proposal.base_branch}").values()]
-    bases += [sha for ref, sha in repo.refs("refs/remotes").items() if ref.endswith(f"/{proposal.base_branch}")]
-    if tip in proposal.tips and any(is_ancestor(repo, str(tip), base) for base in dict.fromkeys(bases)):
-        raise RefMoved(f"{proposal.branch} was merged meanwhile", "run it again: the rest is proposed anew")
+    if tip in proposal.tips and _merged(repo, proposal, str(tip)):
+        raise RefMoved(f"{proposal.branch} was merged meanwhile", "push the merge, then run it again")
+
+
+def _merged(repo: GitRepo, proposal: Proposal, tip: str) -> bool:
+    """Whether the base has it, here or as git last saw it at a remote."""
+    names = [f"{HEADS}{proposal.base_branch}"]
+    names += [f"refs/remotes/{remote}/{proposal.base_branch}" for remote in repo.remotes()]
+    bases = [sha for name in names if (sha := repo.ref(name)) is not None]
+    return repo.resolve(tip) is not None and any(is_ancestor(repo, tip, base) for base in dict.fromkeys(bases))
 
 
 def _published(proposal: Proposal, built: Built, stamp: Stamp) -> Event:

@@ -101,7 +101,8 @@ class Remote:
     def _refuse(self, done: Done, updates: Sequence[Update]) -> None:
         told = f"{done.out.decode('utf-8', 'replace')}\n{done.err}"
         names = ", ".join(update.ref for update in updates)
-        if re.search(r"stale info|non-fast-forward|fetch first|remote ref updated since|cannot lock ref", told):
+        # What this side rejects is a race; what the other side does is its rules, but for a lock.
+        if re.search(r"\t\[rejected\] \((?!atomic)|cannot lock ref", told):
             raise RefMoved(f"{names} moved at {self.name} meanwhile", "try again")
         why = re.search(r"\t\[(?:remote )?rejected\] \((?!atomic)(.*)\)", told)
         raise self._error(done, f"{names}: {why[1]}" if why else None, told)

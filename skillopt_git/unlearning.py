@@ -12,7 +12,6 @@ from skillopt_git import edits
 from skillopt_git.anchors import put_away
 from skillopt_git.decide import Desk, Done, base_tip, branch_tip, merge, taught
 from skillopt_git.errors import UsageError
-from skillopt_git.gitrepo import GitRepo
 from skillopt_git.history import is_ancestor, show
 from skillopt_git.model import Edit
 from skillopt_git.outcomes import nearest, present_in, sync, unlearned
@@ -31,7 +30,7 @@ def unlearn(desk: Desk, item: Proposed, *, base_branch: str, now: bool) -> Done:
     base = base_tip(repo, base_branch)
     commit = _without(desk, item, base_branch, base)
     branch = f"sleep/revert-{item.edit.id}"
-    _place(repo, item, branch, base, commit)
+    _place(desk, item, base_branch, base, commit)
     if not now:
         said = f"Merge {branch} to unlearn it, or let `skillopt-git revert {item.edit.id} --now` do that."
         return Done(edits=(item.edit,), branch=branch, commit=commit, said=(said,))
@@ -54,15 +53,28 @@ def _without(desk: Desk, item: Proposed, base_branch: str, base: str) -> str:
     return repo.commit(parent=base, changes=change, message=message, author=desk.author, when=desk.stamp.now)
 
 
-def _place(repo: GitRepo, item: Proposed, branch: str, base: str, commit: str) -> None:
+def _place(desk: Desk, item: Proposed, base_branch: str, base: str, commit: str) -> None:
     """The branch at the commit. One that is there already is ours to move only as we made it."""
+    repo, branch = desk.repo, f"sleep/revert-{item.edit.id}"
     ref = f"{HEADS}{branch}"
     there = repo.ref(ref)
-    ours = there is None or is_ancestor(repo, there, base) or show(repo, there).trailer(TRAILER) == item.edit.id
+    ours = there is None or is_ancestor(repo, there, base) or _as_made(desk, item, base_branch, there)
     if not ours or checked_out(repo, ref) is not None:
         why = "is checked out" if ours else "holds other commits"
         raise UsageError(f"{branch} is there already and {why}", "merge it, or delete it and try again")
     repo.update_ref(ref, commit, there, f"skillopt-git: unlearn {item.edit.id}")
+
+
+def _as_made(desk: Desk, item: Proposed, base_branch: str, tip: str) -> bool:
+    """Whether the commit is what this tool makes on its parent: an amended one keeps the trailer."""
+    found = show(desk.repo, tip)
+    if found.trailer(TRAILER) != item.edit.id or len(found.parents) != 1:
+        return False
+    try:
+        made = show(desk.repo, _without(desk, item, base_branch, found.parents[0]))
+    except UsageError:
+        return False
+    return (made.tree, made.author, made.message) == (found.tree, found.author, found.message)
 
 
 def _inverse(edit: Edit, text: str) -> Edit:

@@ -85,7 +85,7 @@ def test_a_memory_goes_to_another_clone_and_back(
     before = snapshot(repo)
 
     assert set(invoke("ledger push")["went"]) >= {LEDGER}
-    assert invoke("ledger push") == {"v": 1, "remote": "origin", "came": [], "went": [], "notes": []}
+    assert invoke("ledger push") == {"v": 1, "remote": "origin", "came": [], "went": [], "gone": [], "notes": []}
     assert snapshot(repo) == before
     repo.git("clone", "--quiet", f"file://{server.path}", str(tmp_path / "other"))
     other = Repository(tmp_path / "other")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -200,13 +200,30 @@ def test_what_somebody_committed_at_the_remote_stays(clones: tuple[Clone, Clone]
     two.repository.git("switch", "--quiet", BRANCH)
     two.repository.commit("Reworded", {MEMORY: memory("Use pnpm, and not npm")})
     two.repository.git("push", "--quiet", "origin", BRANCH)
-    one.record(add(TICKET), number=2, start=1)
-    one.publish(number=2)
 
     done = one.push()
 
     assert one.there()[f"refs/heads/{BRANCH}"] == tip(two)
-    assert "somebody else has written to it" in done.notes[0]
+    assert done.went == ()
+    assert tip(one) == tip(two)
+    assert state(one.repo, one.proposal()) == "touched"
+
+
+def test_what_was_here_before_it_was_written_to_there_stays_here(clones: tuple[Clone, Clone]) -> None:
+    """An edit that did not reach the remote before the reviewer did: the branch there is theirs, and that is said."""
+    one, two = clones
+    one.propose(add(PNPM))
+    one.push()
+    two.repository.git("fetch", "--quiet")
+    two.repository.git("switch", "--quiet", BRANCH)
+    two.repository.commit("Reworded", {MEMORY: memory("Use pnpm, and not npm")})
+    two.repository.git("push", "--quiet", "origin", BRANCH)
+    one.repository.git("switch", "--quiet", BRANCH)
+    one.record(add(TICKET), number=2, start=1)
+
+    done = one.push()
+
+    assert one.there()[f"refs/heads/{BRANCH}"] == tip(two) != tip(one)
     assert done.went == (LEDGER,)
 
 
@@ -220,7 +237,8 @@ def test_a_refused_branch_is_taken_away_at_the_remote_too(clones: tuple[Clone, C
     done = one.push()
 
     anchor = f"refs/skillopt/rejected/{BRANCH}"
-    assert set(done.went) == {LEDGER, anchor, f"refs/heads/{BRANCH}"}
+    assert set(done.went) == {LEDGER, anchor}
+    assert done.gone == (f"refs/heads/{BRANCH}",)
     assert one.there() == {LEDGER: tip(one, LEDGER), anchor: built.tip}
     two.fetch()
     assert [item.text for item in two.history().negatives] == [PNPM]
@@ -318,7 +336,12 @@ def test_a_branch_that_was_deleted_at_the_remote_is_not_put_there_again(
     one.propose(add(PNPM))
     one.push()
     server.git("update-ref", "-d", f"refs/heads/{BRANCH}")
+    one.repository.git("fetch", "--quiet", "--prune")
 
+    assert one.push().went == (LEDGER,)
+    (item,) = one.proposal().edits
+    assert item.outcome is not None
+    assert (item.outcome.type, item.outcome.reason) == ("expired", "its branch was deleted at origin")
     assert one.push() == Exchanged()
 
 
@@ -366,18 +389,116 @@ def test_a_ledger_under_its_other_name_is_joined(clones: tuple[Clone, Clone], wh
     other = Ledger(two.repo, branch, TOOL)
     if where == "remote":
         one.push_ledger()
-        came = exchange.fetch(two.repo, other, two.remote, stamp(71), bring=False)
+        assert exchange.fetch(two.repo, other, two.remote, stamp(71), bring=False) == one.ledger.events()
     elif where == "local":
         other = Ledger(one.repo, branch, TOOL)
-        came = exchange.unite(one.repo, other, stamp(71))
+        assert exchange.unite(one.repo, other, stamp(71)) == ()
     else:
         one.repository.git("push", "--quiet", "origin", f"{LEDGER}:{branch}")
         two.repository.git("fetch", "--quiet")
         other = two.ledger
-        came = exchange.unite(two.repo, other, stamp(71))
+        assert exchange.unite(two.repo, other, stamp(71)) == ()
 
-    assert came == one.ledger.events() == other.events()
-    assert exchange.unite(other._repo, other, stamp(72)) == ()
+    assert one.ledger.events() == other.events()
+
+
+def test_only_the_remote_that_is_pushed_to_is_listened_to(clones: tuple[Clone, Clone], server: Repository) -> None:
+    """A fork that somebody fetched decides nothing, and what is no ledger is named and left."""
+    one, two = clones
+    one.propose(add(PNPM))
+    branch = "refs/heads/skillopt/ledger"
+    for remote in ("fork", "origin/alice"):
+        two.repository.git("update-ref", f"refs/remotes/{remote}/skillopt/ledger", "HEAD")
+    assert exchange.unite(two.repo, two.ledger, stamp(71)) == ()
+    two.repository.git("update-ref", "refs/remotes/origin/skillopt/ledger", "HEAD")
+
+    (note,) = exchange.unite(two.repo, two.ledger, stamp(71))
+
+    assert note.startswith("refs/remotes/origin/skillopt/ledger is not joined into refs/skillopt/ledger")
+    assert two.ledger.events() == ()
+    assert branch not in two.there()
+
+
+@pytest.mark.parametrize("rule", ["denyNonFastForwards", "denyDeletes"])
+def test_a_server_that_refuses_a_branch_gets_the_memory_all_the_same(
+    clones: tuple[Clone, Clone], server: Repository, rule: str
+) -> None:
+    """As a shared repository does: that is no race, and it is told."""
+    one, _ = clones
+    one.propose(add(PNPM), add(TICKET))
+    one.push()
+    server.git("config", f"receive.{rule}", "true")
+    edit = add(PNPM).id if rule == "denyNonFastForwards" else None
+    reject(one.desk(), one.proposal(), edit=edit, reason="no")
+
+    done = one.push()
+
+    assert LEDGER in done.went
+    assert f"{BRANCH} did not go to origin" in done.notes[-1]
+
+
+def test_a_server_that_takes_branches_only_keeps_the_ledger_as_one(
+    clones: tuple[Clone, Clone], server: Repository
+) -> None:
+    """Anchors have no place there, which is told and costs nothing else."""
+    one, _ = clones
+    hook = server.path / "hooks" / "pre-receive"
+    hook.write_text('#!/bin/sh\nwhile read o n r; do case "$r" in refs/heads/*) ;; *) exit 1 ;; esac; done\n')
+    hook.chmod(0o755)
+    one.propose(add(PNPM))
+    branch = "refs/heads/skillopt/ledger"
+    ledger = Ledger(one.repo, branch, TOOL)
+    exchange.unite(one.repo, ledger, stamp(71))
+    reject(replace(one.desk(), ledger=ledger), one.proposal(), edit=None, reason="no")
+
+    done = exchange.push(one.repo, ledger, one.remote, Outgoing(author=TOOL, stamp=stamp(70), new=True))
+
+    assert done.went == (branch,)
+    assert "cannot be read there" in done.notes[0]
+
+
+def test_clones_with_either_setting_go_on_from_each_other(clones: tuple[Clone, Clone]) -> None:
+    """The branch is where the tool left it, whichever ledger says so."""
+    one, two = clones
+    one.propose(add(PNPM))
+    one.push()
+    ledger = Ledger(two.repo, "refs/heads/skillopt/ledger", TOOL)
+    exchange.fetch(two.repo, ledger, two.remote, stamp(71), bring=True)
+    two.fetch(bring=True)
+    two.record(add(TICKET), number=2, start=1)
+    two.publish(number=2)
+    exchange.unite(two.repo, ledger, stamp(72))
+
+    done = exchange.push(two.repo, ledger, two.remote, Outgoing(author=TOOL, stamp=stamp(73), new=True))
+
+    assert f"refs/heads/{BRANCH}" in done.went
+    assert done.notes == ()
+
+
+def test_a_branch_that_this_clone_never_had_is_anchored_before_it_goes(clones: tuple[Clone, Clone]) -> None:
+    """Rejected by its ledger alone; others can read the change, and here too."""
+    one, two = clones
+    built = one.propose(add(PNPM))
+    one.push()
+    two.fetch()
+    reject(two.desk(), two.proposal(), edit=None, reason="no")
+
+    done = two.push()
+
+    anchor = f"refs/skillopt/rejected/{BRANCH}"
+    assert done.gone == (f"refs/heads/{BRANCH}",)
+    assert two.there()[anchor] == tip(two, anchor) == built.tip
+    one.fetch()
+    assert tip(one, anchor) == built.tip
+
+
+def test_what_a_simulation_proposed_is_not_told_by_its_anchor(clones: tuple[Clone, Clone]) -> None:
+    one, _ = clones
+    one.propose(add(PNPM), simulated=True)
+    reject(one.desk(), one.proposal(), edit=None, reason="no")
+
+    assert one.push().went == (LEDGER,)
+    assert one.push(simulated=True).went == (f"refs/skillopt/rejected/{BRANCH}",)
 
 
 def _foreign(server: Repository) -> None:

@@ -375,7 +375,7 @@ def test_a_shallow_clone_notices_what_was_unlearned(repo: Repository, nights: Ni
 
 
 def test_after_a_rewritten_history_nothing_is_judged_wrongly(repo: Repository, nights: Nights) -> None:
-    """The base was amended: the old commits are strangers. No rejection, no unlearning, no failure."""
+    """The base was amended: the old commits are strangers. What its own commits did since counts, and nothing else."""
     rewrite(repo, memory(RUFF))
     nights.propose(add(PNPM), Edit(op="delete", target=MEMORY, anchor=RUFF))
 
@@ -389,7 +389,56 @@ def test_after_a_rewritten_history_nothing_is_judged_wrongly(repo: Repository, n
     assert nights.noticed(51) == [("adopted", PNPM)]
     repo.git("commit", "--quiet", "--amend", "-m", "Amended")
     rewrite(repo, memory(RUFF))
+    assert nights.noticed(52) == [("reverted", PNPM)]
+
+
+def test_a_merge_that_was_taken_back_before_anybody_had_it_is_given_up(
+    repo: Repository, nights: Nights, tmp_path: Path
+) -> None:
+    """Adopted here, then reset: the rule is neither learned nor refused, and may be proposed again."""
+    nights.propose(add(PNPM))
+    before = nights.base.commit
+    merge(repo)
+    assert nights.noticed() == [("adopted", PNPM)]
+
+    repo.git("reset", "--quiet", "--hard", before)
+
+    assert nights.noticed(51) == [("expired", PNPM)]
+    assert nights.history().adopted == ()
+    assert nights.history().negatives == ()
     assert nights.noticed(52) == []
+
+
+def test_what_arrived_by_another_merge_is_unlearned_when_that_is_reverted(repo: Repository, nights: Nights) -> None:
+    """Adopted here and put aside; a squash of the pull request brought it, and was taken back."""
+    nights.propose(add(PNPM))
+    before = nights.base.commit
+    merge(repo)
+    nights.noticed()
+    repo.git("reset", "--quiet", "--hard", before)
+    rewrite(repo, memory(PNPM))
+    assert nights.noticed(51) == []
+
+    repo.git("rm", "--quiet", MEMORY)
+    repo.git("commit", "--quiet", "-m", "Revert")
+
+    assert nights.noticed(52) == [("reverted", PNPM)]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "told"),
+    [("Install packages with pnpm only", "adopted-modified"), (None, "rejected")],
+)
+def test_what_a_commit_of_ours_became_is_told_by_its_name(
+    repo: Repository, nights: Nights, theirs: str | None, told: str
+) -> None:
+    """Amended or squashed into other words it is adopted in these; without any it was left out."""
+    nights.propose(add(PNPM))
+    message = repo.git("log", "-1", "--format=%B", BRANCH)
+    repo.git("branch", "--quiet", "-D", BRANCH)
+    repo.commit(f"Squashed\n\n{message}", {MEMORY: memory(*([theirs] if theirs else []))})
+
+    assert nights.noticed() == [(told, PNPM)]
 
 
 def test_what_was_merged_here_and_not_pushed_is_awaited(repo: Repository, nights: Nights, tmp_path: Path) -> None:

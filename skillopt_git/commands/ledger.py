@@ -13,6 +13,7 @@ from skillopt_git.console import Console
 from skillopt_git.errors import UsageError
 
 if TYPE_CHECKING:
+    from skillopt_git.exchange import Exchanged
     from skillopt_git.model import Event
     from skillopt_git.workshop import Workshop
 
@@ -56,7 +57,7 @@ def fetch(remote: RemoteName = None, repo: Repo = Path(), json: AsJson = False) 
     with deciding(repo) as shop:
         there = the_remote(shop.repo, remote)
         came = exchange.fetch(shop.repo, shop.ledger, there, shop.stamp, bring=False)
-    _tell(there.name, came, (), (), json=json)
+    _tell(there.name, exchange.Exchanged(came=came), json=json)
 
 
 @app.command()
@@ -69,7 +70,7 @@ def push(remote: RemoteName = None, repo: Repo = Path(), json: AsJson = False) -
         there = the_remote(shop.repo, remote)
         outgoing = exchange.Outgoing(author=shop.author, stamp=shop.stamp, new=False)
         done = exchange.push(shop.repo, shop.ledger, there, outgoing)
-    _tell(there.name, done.came, done.went, done.notes, json=json)
+    _tell(there.name, done, json=json)
 
 
 @app.command()
@@ -144,14 +145,16 @@ def _names(event: Event) -> tuple[Any, ...]:
     return event.id, event.edit, event.rule, event.run, event.data.get("branch"), event.data.get("evidence")
 
 
-def _tell(remote: str, came: tuple[Event, ...], went: tuple[str, ...], notes: tuple[str, ...], *, json: bool) -> None:
+def _tell(remote: str, done: Exchanged, *, json: bool) -> None:
     console = Console()
     if json:
-        record = {"v": 1, "remote": remote, "came": [event.id for event in came], "went": list(went)}
-        console.json(record | {"notes": list(notes)})
+        record = {"v": 1, "remote": remote, "came": [event.id for event in done.came], "went": list(done.went)}
+        console.json(record | {"gone": list(done.gone), "notes": list(done.notes)})
         return
-    console.out(f"{len(came):,} new events from {remote}." if came else f"Nothing new from {remote}.")
-    for ref in went:
+    console.out(f"{len(done.came):,} new events from {remote}." if done.came else f"Nothing new from {remote}.")
+    for ref in done.went:
         console.out(f"{ref} is at {remote} as it is here.")
-    for note in notes:
+    for ref in done.gone:
+        console.out(f"{ref} was deleted at {remote}.")
+    for note in done.notes:
         console.out(note)

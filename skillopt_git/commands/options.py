@@ -103,9 +103,11 @@ def workshop(repo: Path) -> Workshop:
 def deciding(repo: Path) -> Iterator[Workshop]:
     """The same, to decide something: nobody else writes meanwhile, and what people did before is recorded first."""
     from skillopt_git.decide import tidy
+    from skillopt_git.exchange import unite
 
     shop = workshop(repo)
     with shop.private.lock():
+        unite(shop.repo, shop.ledger, shop.stamp)
         shop.sync()
         tidy(shop.desk())
         shop.catch_up()

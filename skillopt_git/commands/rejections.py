@@ -9,7 +9,6 @@ import typer
 
 from skillopt_git.commands.options import AsJson, Repo, deciding, workshop
 from skillopt_git.console import Console
-from skillopt_git.errors import UsageError
 
 if TYPE_CHECKING:
     from skillopt_git.recall import Negative
@@ -52,15 +51,12 @@ def list_(repo: Repo = Path(), json: AsJson = False) -> None:
 @app.command()
 def show(name: Name, repo: Repo = Path(), json: AsJson = False) -> None:
     """Show one rejection: the change, what it holds back, since when and why."""
-    from skillopt_git.anchors import change  # what it needs would slow down every start
+    from skillopt_git.anchors import change  # here and below: what they need would slow down every start
+    from skillopt_git.decide import rejected
 
     console = Console()
     shop = workshop(repo)
-    negatives = shop.everything().negatives
-    found = [item for item in negatives if name in (item.event.edit, item.event.rule)]
-    if not found:
-        known = ", ".join(str(item.event.edit) for item in negatives) or "none"
-        raise UsageError(f"'{name}' is not rejected", f"rejected: {known}")
+    found = rejected(shop.everything(), name)
     changes = [change(shop.repo, str(item.event.data.get("branch")), item.event.edit or "") for item in found]
     if json:
         records = [_record(item, diff=diff) for item, diff in zip(found, changes, strict=True)]
