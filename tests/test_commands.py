@@ -226,6 +226,7 @@ def test_a_rejection_is_listed_shown_and_undone(repo: Repository, home: Path, sa
     shown = say("rejections show", edit["id"])
     assert "in every document" in shown
     assert f"rejections undo {edit['id']}" in shown
+    assert shown == say("rejections show", edit["id"][:12])
     assert invoke("rejections show", edit["rule"])["rejections"][0]["text"] == "Use pnpm, not npm"
     assert "Allowed again: Use pnpm, not npm" in say("rejections undo", edit["rule"])
     assert say("rejections list") == "Nothing is rejected.\n"

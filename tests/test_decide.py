@@ -255,6 +255,41 @@ def test_a_branch_or_base_that_is_not_here_says_what_to_do(repo: Repository, nig
         adopt(desk, desk.history.proposals[0])
 
 
+@pytest.mark.parametrize("where", ["branch", "elsewhere"])
+def test_what_was_refused_is_not_merged_with_the_rest(repo: Repository, nights: Nights, where: str) -> None:
+    """The branch was on a desk when one edit was refused: it is rebuilt first, or adopting is refused."""
+    nights.propose(add(PNPM), add(TICKET))
+    repo.git("switch", "--quiet", BRANCH)
+    reject(nights.desk(), nights.proposal(), edit=add(PNPM).id, reason="we use npm")
+    repo.git("switch", "--quiet", "main")
+    if where == "branch":
+        repo.git("switch", "--quiet", BRANCH)
+        with pytest.raises(UsageError, match=f"still holds what was decided since: {PNPM}"):
+            adopt(nights.desk(), nights.proposal())
+        assert [item.text for item in nights.history().negatives] == [PNPM]
+        return
+
+    done = adopt(nights.desk(), nights.proposal())
+
+    assert [edit.text for edit in done.edits] == [TICKET]
+    assert text(repo) == memory(TICKET)
+    assert [item.text for item in nights.history().negatives] == [PNPM]
+
+
+def test_adopting_what_was_merged_tells_what_came(repo: Repository, nights: Nights) -> None:
+    """An edit that did not reach the branch before somebody merged it is not learned."""
+    nights.propose(add(PNPM))
+    repo.git("merge", "--quiet", "--no-ff", "--no-edit", BRANCH)
+    desk = nights.desk()
+    nights.record(add(TICKET), number=2, start=1)
+    proposal = nights.proposal()
+
+    done = adopt(replace(desk, history=nights.history()), proposal)
+
+    assert [edit.text for edit in done.edits] == []
+    assert "merged already" in done.said[0]
+
+
 # --- reject ------------------------------------------------------------------------------------------------------
 
 
@@ -462,6 +497,16 @@ def test_a_prepared_branch_is_made_anew_unless_it_is_somebodys(repo: Repository,
     repo.commit("Meanwhile", {"README.md": "# new\n"})
     again = unlearn(desk, item, base_branch="main", now=False)
     assert parents(repo, branch) == [nights.base.commit]
+
+    repo.git("switch", "--quiet", branch)
+    repo.write({MEMORY: memory(TICKET, tail="in my own words\n")})
+    repo.git("commit", "--quiet", "--all", "--amend", "--no-edit")
+    amended = repo.git("rev-parse", "HEAD").strip()
+    repo.git("switch", "--quiet", "main")
+    with pytest.raises(UsageError, match="holds other commits"):
+        unlearn(desk, item, base_branch="main", now=False)
+    assert repo.git("rev-parse", branch).strip() == amended
+    repo.git("branch", "--quiet", "--force", branch, str(again.commit))
 
     repo.git("switch", "--quiet", branch)
     with pytest.raises(UsageError, match="is checked out"):

@@ -131,6 +131,29 @@ def test_a_plain_git_merge_and_revert_are_noticed(repo: Repository, home: Path, 
     assert invoke("rejections list")["rejections"] == []
 
 
+def test_what_was_merged_here_and_not_pushed_is_decided_and_costs_no_night(
+    repo: Repository, home: Path, invoke: Run, tmp_path: Path
+) -> None:
+    """Base is what the remote has; the branch is merged all the same, and is never written again."""
+    repo.git("clone", "--quiet", "--bare", ".", str(tmp_path / "server.git"))
+    repo.git("remote", "add", "origin", f"file://{tmp_path}/server.git")
+    repo.git("fetch", "--quiet")
+    repo.git("remote", "set-head", "origin", "main")
+    sessions(home, repo, PNPM)
+    branch = invoke("run")["branch"]
+    repo.git("merge", "--quiet", "--no-ff", "--no-edit", branch)
+    merged = repo.git("rev-parse", branch)
+    sessions(home, repo, [*PNPM, *TICKET])
+
+    for _ in range(2):
+        told = invoke("run")
+        assert any("has to wait" in note and "merged already" in note for note in told["notes"])
+        assert repo.git("rev-parse", branch) == merged
+
+    repo.git("push", "--quiet", "origin", "main")
+    assert invoke("run")["branch"] == f"{branch}-2"
+
+
 def test_a_squash_merge_is_noticed_by_content(repo: Repository, home: Path, invoke: Run) -> None:
     """Adoption is told by what the base says, not by which commits it has."""
     sessions(home, repo, PNPM)
