@@ -309,8 +309,8 @@ def _from_text(item: Setting, text: str) -> Any:
         return [part.strip() for part in text.split(",") if part.strip()]
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
+    except tomllib.TOMLDecodeError:  # which knows no `.9`
+        return float(text) if re.fullmatch(r"\d*\.\d*", text) and text != "." else text
 
 
 def _problem(key: str, value: Any, layer: Layer, known: Mapping[str, Setting]) -> str | None:

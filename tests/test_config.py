@@ -89,6 +89,7 @@ def test_a_pyproject_of_somebody_else_is_no_settings_file(root: Path) -> None:
     [
         ("SKILLOPT_MINE_MAX_TASKS", "7", "mine.max_tasks", 7),
         ("SKILLOPT_MINE_VAL_FRACTION", "0.5", "mine.val_fraction", 0.5),
+        ("SKILLOPT_MINE_VAL_FRACTION", ".5", "mine.val_fraction", 0.5),
         ("SKILLOPT_HARVEST_LOOKBACK_HOURS", "24", "harvest.lookback_hours", 24.0),
         ("SKILLOPT_GATE_NO_REGRESSION", "true", "gate.no_regression", True),
         ("SKILLOPT_DOCUMENTS_SKILL", "12", "documents.skill", "12"),
