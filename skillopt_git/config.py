@@ -118,10 +118,11 @@ class Replay:
 class Gate:
     """When an edit counts as proven."""
 
-    mode: Literal["strict", "evidence", "off"] = _setting(
-        "strict",
-        "`strict`: the held-out mean must rise. `evidence`: tasks are measured several times in both arms, and the "
-        "difference must be more than chance. `off`: nothing is proven, and everything says so.",
+    mode: Literal["evidence", "strict", "off"] = _setting(
+        "evidence",
+        "`evidence`: what a model answers varies, so tasks are measured several times in both arms, and the difference "
+        "must be more than chance. `strict`: the held-out mean must rise; so it is too where target and judges always "
+        "say the same. `off`: nothing is proven, and everything says so.",
     )
     rollouts: Annotated[int, Ge(2), Le(20)] = _setting(
         5, "`evidence`: most pairs of a task in a night; after the first two it stops where there is no gain."

@@ -35,6 +35,12 @@ SHOWN_TASKS = 5  # failing tasks shown to the optimizer
 SHOWN_TEXT = 1_500  # characters of each
 REASON_LIMIT = 300
 
+# Settings of the gate `evidence`: another value is another trial.
+EVIDENCE = (
+    *("rollouts", "guard", "strong_e", "strong_tasks", "least_gain"),
+    *("suggestive_p", "suggestive_e", "harmful_e", "closing_e"),
+)
+
 Part = Literal["primary", "guard"]
 Replay = Callable[[Sequence[Task], Documents, str], Sequence[Rollout]]  # tasks, documents, sample
 
@@ -57,11 +63,16 @@ class Bench:
         rubrics = any(task.rubric for task in tasks)
         return self.target.deterministic and (self.judge.deterministic or not rubrics)
 
+    def by_pairs(self, tasks: Sequence[Task]) -> bool:
+        """Whether tasks have to be measured several times: what is always the same says it all at once."""
+        return self.gate.mode == "evidence" and not self.deterministic(tasks)
+
     @property
     def settings(self) -> OpenMap:
         chosen = self.gate
         return {
             **self.target.settings,
+            **({name: getattr(chosen, name) for name in EVIDENCE} if chosen.mode == "evidence" else {}),
             "mode": chosen.mode,
             "metric": chosen.metric,
             "mixed_weight": chosen.mixed_weight,

@@ -363,7 +363,7 @@ def test_both_arms_differ_by_the_edit_alone() -> None:
 
 def test_the_evidence_is_what_was_counted() -> None:
     """Each task with its part, its hard and soft scores on both sides, and all that decided about them."""
-    found, _ = tried(gate=Gate(metric="hard"))
+    found, _ = tried(gate=Gate(mode="strict", metric="hard"))
 
     evidence = found.evidence
     assert (evidence.document, evidence.base_blob, evidence.edits) == (SKILL, TEXT.blob, (ADD.id,))
