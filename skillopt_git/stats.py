@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import comb, sqrt
-from statistics import NormalDist, fmean, pvariance
+from statistics import NormalDist, fmean
 
 PRIOR_SD = 0.10  # of true effects, as a share of tasks passed: what learned rules do is seldom more
 _NORMAL = NormalDist()
@@ -109,7 +109,8 @@ def _squared_error(tasks: Sequence[Arms]) -> float:
     A task that always passed may still fail once in a while: shares are those of a uniform prior (Laplace).
     """
     within = fmean(_varies(task.base, task.base_of) + _varies(task.cand, task.cand_of) for task in tasks)
-    among = pvariance([task.change for task in tasks]) * len(tasks) / (len(tasks) - 1) if len(tasks) > 1 else 0.0
+    mean = fmean(task.change for task in tasks)
+    among = sum((task.change - mean) ** 2 for task in tasks) / max(1, len(tasks) - 1)
     return max(within, among) / len(tasks)
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from skillopt_git.config import Gate
 from skillopt_git.model import OpenMap, Verdict
 from skillopt_git.stats import Arms, discordant, e_value, estimate, fisher_p, stratified_p, unseen_regressions
 
+FIRST_PAIRS = 2  # of each task; where they show no gain nothing more is spent
 SUSPECT_OF = 5  # pairs on which a task is suspected to have got worse: it passed 4 and passes 2 at most
 _PASSED, _PASSES = 0.8, 0.4
 CONFIRMED_P = 0.05  # of Fisher's test on twice as many
@@ -37,15 +39,20 @@ class Measured:
     @property
     def arms(self) -> Arms | None:
         """The passes in each arm; None where one has no measurement."""
-        base = [passed for passed in self.base if passed is not None]
-        cand = [passed for passed in self.cand if passed is not None]
-        return Arms(sum(base), len(base), sum(cand), len(cand)) if base and cand else None
+        return _arms(self.base, self.cand)
 
     @property
     def pairs(self) -> tuple[tuple[bool, bool], ...]:
         """Those measured in both arms."""
         both = zip(self.base, self.cand, strict=True)
         return tuple((bool(base), bool(cand)) for base, cand in both if base is not None and cand is not None)
+
+
+@cache  # asked for again and again: by each figure of a trial, and by a simulation of thousands
+def _arms(base: tuple[int | None, ...], cand: tuple[int | None, ...]) -> Arms | None:
+    base_told = [passed for passed in base if passed is not None]
+    cand_told = [passed for passed in cand if passed is not None]
+    return Arms(sum(base_told), len(base_told), sum(cand_told), len(cand_told)) if base_told and cand_told else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +91,12 @@ def weigh(primary: Sequence[Measured], guard: Sequence[Measured] = (), *, gate: 
 
 def futile(primary: Sequence[Measured]) -> bool:
     """Whether the first pairs show no gain at all, so that more are not worth their price."""
-    arms = [item.arms for item in primary if item.arms is not None]
-    return not arms or sum(item.change for item in arms) <= 0
+    return sum(arms.change for item in primary if (arms := item.arms) is not None) <= 0
 
 
 def suspects(tasks: Iterable[Measured]) -> tuple[Measured, ...]:
     """Tasks that seem to have got worse, to be measured again before anybody says so."""
-    return tuple(item for item in tasks if item.arms is not None and _suspect(item.arms))
+    return tuple(item for item in tasks if (arms := item.arms) is not None and _suspect(arms))
 
 
 def _suspect(arms: Arms) -> bool:
@@ -103,9 +109,9 @@ def confirmed(tasks: Iterable[Measured]) -> tuple[Measured, ...]:
     return tuple(
         item
         for item in tasks
-        if item.arms is not None
-        and min(item.arms.base_of, item.arms.cand_of) >= 2 * SUSPECT_OF
-        and fisher_p(item.arms) <= CONFIRMED_P
+        if (arms := item.arms) is not None
+        and min(arms.base_of, arms.cand_of) >= 2 * SUSPECT_OF
+        and fisher_p(arms) <= CONFIRMED_P
     )
 
 
@@ -128,8 +134,12 @@ class _Found:
     primary: tuple[Measured, ...]
     guard: tuple[Measured, ...]
     arms: tuple[Arms, ...]  # of the primary tasks
+    risen: tuple[Measured, ...]
+    fallen: tuple[Measured, ...]
     up: int
     discordant: int
+    e: float
+    p: float
     guard_up: int
     guard_discordant: int
     worse: tuple[Measured, ...]
@@ -138,32 +148,22 @@ class _Found:
     def of(cls, primary: Sequence[Measured], guard: Sequence[Measured]) -> _Found:
         up, differing = discordant(pair for item in primary for pair in item.pairs)
         guard_up, guard_differing = discordant(pair for item in guard for pair in item.pairs)
+        known = [(item, its) for item in primary if (its := item.arms) is not None]
+        arms = tuple(its for _, its in known)
         return cls(
             primary=tuple(primary),
             guard=tuple(guard),
-            arms=tuple(item.arms for item in primary if item.arms is not None),
+            arms=arms,
+            risen=tuple(item for item, its in known if its.change > 0),
+            fallen=tuple(item for item, its in known if its.change < 0),
             up=up,
             discordant=differing,
+            e=e_value(up, differing),
+            p=stratified_p(arms),
             guard_up=guard_up,
             guard_discordant=guard_differing,
             worse=confirmed((*primary, *guard)),
         )
-
-    @property
-    def e(self) -> float:
-        return e_value(self.up, self.discordant)
-
-    @property
-    def p(self) -> float:
-        return stratified_p(self.arms)
-
-    @property
-    def risen(self) -> tuple[Measured, ...]:
-        return tuple(item for item in self.primary if item.arms is not None and item.arms.change > 0)
-
-    @property
-    def fallen(self) -> tuple[Measured, ...]:
-        return tuple(item for item in self.primary if item.arms is not None and item.arms.change < 0)
 
     @property
     def gain(self) -> float:
