@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -249,7 +249,8 @@ def trial(
         baseline=decision.baseline,
         candidate=decision.candidate,
     )
-    return replace(measured, evidence=_evidence(measured, guarded, edit, bench))
+    vetoing = frozenset(task.id for task in tasks if task.golden)
+    return replace(measured, evidence=_evidence(measured, guarded, edit, bench, vetoing, bench.deterministic(tasks)))
 
 
 def subject(edit: Edit, document: Document, bench: Bench) -> str:
@@ -278,14 +279,22 @@ def _pairs(
     )
 
 
-def _evidence(candidate: Candidate, guarded: Sequence[Pair], edit: Edit, bench: Bench) -> Evidence:
+def _evidence(
+    candidate: Candidate,
+    guarded: Sequence[Pair],
+    edit: Edit,
+    bench: Bench,
+    vetoing: Collection[str],
+    deterministic: bool,
+) -> Evidence:
     """`guarded` stands in it and in no mean: its numbers name those tasks."""
-    tasks = [_evidence_task(pair, _part(pair, edit), bench.night) for pair in candidate.pairs]
-    tasks += [_evidence_task(pair, "guard", bench.night) for pair in guarded]
+    tasks = [_evidence_task(pair, _part(pair, edit), bench.night, vetoing) for pair in candidate.pairs]
+    tasks += [_evidence_task(pair, "guard", bench.night, vetoing) for pair in guarded]
     numbers: OpenMap = {
         "baseline": candidate.baseline,
         "candidate": candidate.candidate,
         "tasks": len(candidate.pairs),
+        "deterministic": deterministic,
     }
     return Evidence(
         v=RECORD_VERSION,
@@ -307,7 +316,7 @@ def _part(pair: Pair, edit: Edit) -> Part:
     return "primary" if pair.need == edit.need else "guard"
 
 
-def _evidence_task(pair: Pair, part: Part, night: str) -> EvidenceTask:
+def _evidence_task(pair: Pair, part: Part, night: str, vetoing: Collection[str]) -> EvidenceTask:
     return EvidenceTask(
         task=pair.task,
         family=pair.family,
@@ -317,6 +326,7 @@ def _evidence_task(pair: Pair, part: Part, night: str) -> EvidenceTask:
         base=(_hard(pair.base),),
         cand=(_hard(pair.cand),),
         soft={"base": (_soft(pair.base),), "cand": (_soft(pair.cand),)},
+        veto=pair.task in vetoing,
     )
 
 

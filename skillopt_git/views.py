@@ -11,7 +11,13 @@ from math import isfinite
 
 from skillopt_git.model import RUN_VERDICTS, EditOp, Metric, Reason, Split, Verdict
 
-_TOLD = ("baseline", "candidate", "tasks", "golden")  # of the gate's numbers: those an edit's own figures say
+_TOLD = (
+    "baseline",
+    "candidate",
+    "tasks",
+    "golden",
+    "deterministic",
+)  # of the gate's numbers: those an edit's own figures say
 
 
 def _change(base: float | None, cand: float | None) -> float | None:
