@@ -316,13 +316,14 @@ def _share(holds: Sequence[bool]) -> float:
 
 
 def _skillopt_sleep(nights: Nights, _: Gate) -> Found:
-    """A skill candidate against the base, then a memory candidate against the better of them: the greater mean wins."""
+    """A skill candidate against the base, then a memory candidate against the better of them: the greater mean wins.
+
+    So something is adopted where either beats the base.
+    """
     base, skill, memory = (
         answers.mixed.mean(axis=(1, 2)) for answers in (nights.base(1), nights.cand(1), nights.cand(1))
     )
-    won = skill > base + _TIE
-    won_again = memory > np.where(won, skill, base) + _TIE
-    return Found(float((won | won_again).mean()), 3 * nights.tasks)
+    return Found(float((np.maximum(skill, memory) > base + _TIE).mean()), 3 * nights.tasks)
 
 
 def _gbrain_median(nights: Nights, _: Gate) -> Found:

@@ -185,6 +185,7 @@ def test_no_rule_helps_beyond_what_is_left_to_gain() -> None:
     hopeless = told("skillopt_sleep", World(rates=(0.0,), repetitions=200))
     assert hopeless.harmful_adoption == hopeless.null_adoption == 0.0
     assert (hopeless.power["+10"] or 0) > 0.7
+    assert told("skillopt_sleep", World(rates=(0.1,), repetitions=200)).harmful_adoption > 0
     assert told("one_standard_error", World(rates=(1.0,), repetitions=200)).smallest_effect is None
 
 
@@ -225,6 +226,16 @@ def test_a_shift_moves_every_task_one_way_and_their_mean_by_what_is_wanted(noise
     assert float((moved - base).mean()) == pytest.approx(gain, abs=1e-4)
     assert bool(((moved - base) * gain >= -1e-5).all())
     assert 0 <= float(moved.min()) <= float(moved.max()) <= 1
+
+
+def test_a_judge_that_errs_changes_what_counts_as_passed() -> None:
+    """A good answer scored below the cut has failed; a bad one that far above its score is next to impossible."""
+    rates = np.array([[1.0, 0.0]] * 2000)
+    still, erring = (Nights(rates, rates, noise, np.random.default_rng(1)).base(5) for noise in (0.0, 0.1))
+    assert still.hard.mean(axis=(0, 2)).tolist() == [1.0, 0.0]
+    assert still.soft.mean(axis=(0, 2)) == pytest.approx([0.9, 0.4])
+    assert erring.hard.mean(axis=(0, 2)) == pytest.approx([0.841, 0.0], abs=0.012)
+    assert erring.soft.std(axis=(0, 2)) == pytest.approx([0.1, 0.1], abs=0.004)
 
 
 def test_mending_leaves_the_other_tasks_as_they_were() -> None:

@@ -142,6 +142,8 @@ def test_what_is_missing_of_the_guard_counts_too() -> None:
 
 def test_a_small_p_or_some_e_is_suggestive() -> None:
     assert judged(measured("a", "000", "111")).verdict == "suggestive"  # p = 1/20, e = 3.75
+    by_p = judged(measured("a", "1000", "0111"), measured("b", "1000", "0111"))
+    assert (by_p.verdict, by_p.numbers["p"] < 0.1, by_p.numbers["e"] < 3) == ("suggestive", True, True)
     by_e = replace(GATE, suggestive_p=0.0)
     assert judged(measured("a", "000", "111"), gate=by_e).verdict == "suggestive"
     assert judged(measured("a", "000", "111"), gate=replace(by_e, suggestive_e=4.0)).verdict == "inconclusive"
@@ -229,12 +231,13 @@ def test_first_pairs_without_any_gain_are_futile(primary: tuple[str, ...], ends:
 def test_what_seems_worse_is_suspected_and_confirmed_only_on_twice_as_many() -> None:
     told = {
         "seems": measured("seems", "11110", "11000"),
+        "all": measured("all", "11111", "00000"),
         "little": measured("little", "11110", "11100"),
         "few": measured("few", "1111", "0000"),
         "never": measured("never", "11000", "00000"),
         "missing": measured("missing", ".....", "00000"),
     }
-    assert [item.task for item in suspects(told.values())] == ["seems"]
+    assert [item.task for item in suspects(told.values())] == ["seems", "all"]
     assert confirmed(told.values()) == ()
     again = [measured("is", "1111011111", "1100011000"), measured("was", "1111011110", "1100011111")]
     assert [item.task for item in confirmed(again)] == ["is"]
