@@ -160,6 +160,7 @@ def test_other_gates_stand_beside_it_with_the_same_figures(invoke: Run, say: Say
     [
         (("--rates", "half"), "--rates 'half' is no list of shares"),
         (("--rates", ".5,1.5"), "--rates '.5,1.5' is no list of shares"),
+        (("--rates=-.5,.5",), "--rates '-.5,.5' is no list of shares"),
         (("--rates", "nan"), "--rates 'nan' is no list of shares"),
         (("--rates", ""), "--rates '' is no list of shares"),
         (("--rates", ".5", "--noise", "low"), "--noise and --rates both say how often tasks pass"),
