@@ -92,7 +92,7 @@ def test_it_tells_a_table_a_chart_and_what_they_mean(say: Say) -> None:
     assert [bar.count("#") for bar in bars] == [pytest.approx(40 * share / 100, abs=0.8) for share in shares]
     assert told[-1].startswith("What this means: of 100 rules that do nothing, `evidence` adopts 0.0 and leaves ")
     assert "No gain is so great that four nights of five would show it" in told[-1]
-    assert told[-1].endswith("Each share is drawn from 100 nights, and right within 9.8 points.")
+    assert "is drawn from 100 nights and right within 9.8 points;" in told[-1]
 
 
 def test_it_says_what_is_assumed_and_which_gate_is_in_force(repo: Repository, say: Say) -> None:

@@ -196,7 +196,10 @@ def _meaning(found: Premises, ours: Figures) -> Iterator[str]:
     else:
         yield f"Four nights of five show a gain of {_points(ours.smallest_effect)}; of smaller ones, fewer do."
     within = 100 * 1.96 * sqrt(0.25 / found.world.repetitions)
-    yield f"Each share is drawn from {found.world.repetitions:,} nights, and right within {within:.1f} points."
+    yield (
+        f"How often something is adopted is drawn from {found.world.repetitions:,} nights and right within "
+        f"{within:.1f} points; which share of it truly helps is known less exactly."
+    )
 
 
 def _percent(share: float | None) -> str:
