@@ -27,9 +27,9 @@ from skillopt_git.model import (
     digest,
 )
 from skillopt_git.replay import Documents
-from skillopt_git.weighing import SUSPECT_OF, Measured, Weighed, futile, suspects, weigh
+from skillopt_git.weighing import FIRST_PAIRS, SUSPECT_OF, Measured, Weighed, futile, suspects, weigh
 
-FIRST_PAIRS = 2
+
 _BENEFIT = frozenset({"strong", "suggestive"})
 
 

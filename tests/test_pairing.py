@@ -15,10 +15,10 @@ from skillopt_git.config import Gate
 from skillopt_git.consolidate import Bench
 from skillopt_git.ledger import evidence_bytes
 from skillopt_git.model import Candidate, Check, Edit, Evidence, Task
-from skillopt_git.pairing import FIRST_PAIRS, measured, trial
+from skillopt_git.pairing import measured, trial
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.replay import replay
-from skillopt_git.weighing import weigh
+from skillopt_git.weighing import FIRST_PAIRS, weigh
 from tests.learning import PNPM, RULE, RUN, SKILL, TICKET, Answer, acts, document, models, task, told
 
 TEXT = document(SKILL, "Be brief")
