@@ -40,6 +40,8 @@ VERBS: Verbs = {
     "reject": ("skillopt_git.commands.reject", "Refuse a proposal or one of its edits, and remember it."),
     "rejections": ("skillopt_git.commands.rejections", "Look at what was refused, or allow it again."),
     "revert": ("skillopt_git.commands.revert", "Unlearn one adopted rule."),
+    "verify": ("skillopt_git.commands.verify", "Recompute a proposal's verdicts from their recorded evidence."),
+    "simulate": ("skillopt_git.commands.simulate", "Show how often the gate errs, from this repository's own figures."),
     "ledger": ("skillopt_git.commands.ledger", "Look at the repository's memory, check it, bring it to other clones."),
     "schedule": ("skillopt_git.commands.schedule", "Let the system start a run every night."),
     "unschedule": ("skillopt_git.commands.unschedule", "Take the nightly run away."),

@@ -118,9 +118,23 @@ class Replay:
 class Gate:
     """When an edit counts as proven."""
 
-    mode: Literal["strict", "off"] = _setting(
-        "strict", "`strict`: the held-out mean must rise. `off`: nothing is proven, and everything says so."
+    mode: Literal["evidence", "strict", "off"] = _setting(
+        "evidence",
+        "`evidence`: what a model answers varies, so tasks are measured several times in both arms, and the difference "
+        "must be more than chance. `strict`: the held-out mean must rise; so it is too where target and judges always "
+        "say the same. `off`: nothing is proven, and everything says so.",
     )
+    rollouts: Annotated[int, Ge(2), Le(20)] = _setting(
+        5, "`evidence`: most pairs of a task in a night; after the first two it stops where there is no gain."
+    )
+    guard: Annotated[int, Ge(0), Le(40)] = _setting(8, "`evidence`: most other held-out tasks looked at for harm.")
+    strong_e: Annotated[float, Ge(1.0)] = _setting(20.0, "`evidence`: least e-value of a strong verdict.")
+    strong_tasks: Annotated[int, Ge(1)] = _setting(2, "`evidence`: least tasks that got better for a strong verdict.")
+    least_gain: Share = _setting(0.05, "`evidence`: least gain of a strong verdict, as a share of rollouts passed.")
+    suggestive_p: Share = _setting(0.10, "`evidence`: greatest p of the exact test of a suggestive verdict.")
+    suggestive_e: Annotated[float, Ge(1.0)] = _setting(3.0, "`evidence`: or the e-value of one.")
+    harmful_e: Annotated[float, Ge(1.0)] = _setting(10.0, "`evidence`: least e-value for harm of a harmful verdict.")
+    closing_e: Share = _setting(0.05, "`evidence`: or an e-value for benefit as small as this.")
     metric: Metric = _setting("mixed", "`hard` (all checks pass), `soft` (share of checks, or rubric), or `mixed`.")
     mixed_weight: Share = _setting(0.5, "Weight of `soft` in `mixed`.")
     no_regression: bool = _setting(False, "Whether a single held-out task that falls refuses the edit.")

@@ -100,6 +100,21 @@ class Console:
             shown.add_row(*(Text(_harmless(cell)) for cell in row))
         _rich(self._stdout).print(shown)
 
+    def chart(self, title: str, bars: Sequence[tuple[str, float]]) -> None:
+        """A bar for each share of 1: drawn on a terminal, made of `#` elsewhere."""
+        from rich.bar import Bar
+        from rich.table import Table
+        from rich.text import Text
+
+        self.out(title)
+        rich = _rich(self._stdout)
+        drawn = rich.is_terminal and not rich.options.ascii_only
+        grid = Table.grid(padding=(0, 1))
+        for label, share in bars:
+            bar = Bar(1, 0, share, width=_BAR) if drawn else Text("#" * round(_BAR * share))
+            grid.add_row(Text(f"  {_harmless(label)}"), Text(f"{share:4.0%}"), bar)
+        rich.print(grid)
+
     def progress(self, event: LearningEvent) -> None:
         """A `Listener`. On a terminal, counts overwrite one another; how far a harvest is, is told only there."""
         if self.quiet:

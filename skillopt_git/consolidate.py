@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -35,6 +35,12 @@ SHOWN_TASKS = 5  # failing tasks shown to the optimizer
 SHOWN_TEXT = 1_500  # characters of each
 REASON_LIMIT = 300
 
+# Settings of the gate `evidence`: another value is another trial.
+EVIDENCE = (
+    *("rollouts", "guard", "strong_e", "strong_tasks", "least_gain"),
+    *("suggestive_p", "suggestive_e", "harmful_e", "closing_e"),
+)
+
 Part = Literal["primary", "guard"]
 Replay = Callable[[Sequence[Task], Documents, str], Sequence[Rollout]]  # tasks, documents, sample
 
@@ -57,11 +63,16 @@ class Bench:
         rubrics = any(task.rubric for task in tasks)
         return self.target.deterministic and (self.judge.deterministic or not rubrics)
 
+    def by_pairs(self, tasks: Sequence[Task]) -> bool:
+        """Whether tasks have to be measured several times: what is always the same says it all at once."""
+        return self.gate.mode == "evidence" and not self.deterministic(tasks)
+
     @property
     def settings(self) -> OpenMap:
         chosen = self.gate
         return {
             **self.target.settings,
+            **({name: getattr(chosen, name) for name in EVIDENCE} if chosen.mode == "evidence" else {}),
             "mode": chosen.mode,
             "metric": chosen.metric,
             "mixed_weight": chosen.mixed_weight,
@@ -238,7 +249,8 @@ def trial(
         baseline=decision.baseline,
         candidate=decision.candidate,
     )
-    return replace(measured, evidence=_evidence(measured, guarded, edit, bench))
+    vetoing = frozenset(task.id for task in tasks if task.golden)
+    return replace(measured, evidence=_evidence(measured, guarded, edit, bench, vetoing, bench.deterministic(tasks)))
 
 
 def subject(edit: Edit, document: Document, bench: Bench) -> str:
@@ -267,14 +279,22 @@ def _pairs(
     )
 
 
-def _evidence(candidate: Candidate, guarded: Sequence[Pair], edit: Edit, bench: Bench) -> Evidence:
+def _evidence(
+    candidate: Candidate,
+    guarded: Sequence[Pair],
+    edit: Edit,
+    bench: Bench,
+    vetoing: Collection[str],
+    deterministic: bool,
+) -> Evidence:
     """`guarded` stands in it and in no mean: its numbers name those tasks."""
-    tasks = [_evidence_task(pair, _part(pair, edit), bench.night) for pair in candidate.pairs]
-    tasks += [_evidence_task(pair, "guard", bench.night) for pair in guarded]
+    tasks = [_evidence_task(pair, _part(pair, edit), bench.night, vetoing) for pair in candidate.pairs]
+    tasks += [_evidence_task(pair, "guard", bench.night, vetoing) for pair in guarded]
     numbers: OpenMap = {
         "baseline": candidate.baseline,
         "candidate": candidate.candidate,
         "tasks": len(candidate.pairs),
+        "deterministic": deterministic,
     }
     return Evidence(
         v=RECORD_VERSION,
@@ -296,7 +316,7 @@ def _part(pair: Pair, edit: Edit) -> Part:
     return "primary" if pair.need == edit.need else "guard"
 
 
-def _evidence_task(pair: Pair, part: Part, night: str) -> EvidenceTask:
+def _evidence_task(pair: Pair, part: Part, night: str, vetoing: Collection[str]) -> EvidenceTask:
     return EvidenceTask(
         task=pair.task,
         family=pair.family,
@@ -306,6 +326,7 @@ def _evidence_task(pair: Pair, part: Part, night: str) -> EvidenceTask:
         base=(_hard(pair.base),),
         cand=(_hard(pair.cand),),
         soft={"base": (_soft(pair.base),), "cand": (_soft(pair.cand),)},
+        veto=pair.task in vetoing,
     )
 
 

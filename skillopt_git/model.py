@@ -91,8 +91,8 @@ def _record_name(name: str) -> str:
 
 # Read by `schema`: unknown fields are refused, keywords lose their underscore.
 RECORD = {"extra": "forbid", "alias_generator": _record_name}
-# Fields of checks and tasks that came later: left out while they say nothing, for older tools refuse unknown ones.
-LATER: OpenMap = {"where": None, "personal": False}
+# Fields that came later: left out while they say nothing, for older tools refuse unknown ones.
+LATER: OpenMap = {"where": None, "personal": False, "group": None, "veto": False, "shape": False}
 
 
 # --- ids ---------------------------------------------------------------------------------------------------------
@@ -387,6 +387,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceTask:
+    """One task's rollouts in one night of a trial: 1 passed, 0 failed, None missing.
+
+    `group` tells tasks of different sessions apart, `veto` marks golden ones, `shape` those judged by form only.
+    """
+
     __pydantic_config__ = RECORD
     task: str
     family: str | None
@@ -396,6 +401,9 @@ class EvidenceTask:
     base: tuple[int | None, ...]
     cand: tuple[int | None, ...]
     soft: dict[Literal["base", "cand"], tuple[float | None, ...]] | None = None
+    group: str | None = None
+    veto: bool = False
+    shape: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

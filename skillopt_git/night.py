@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from skillopt_git import consolidate, edits, gate
+from skillopt_git import consolidate, edits, gate, pairing
 from skillopt_git.config import Config
 from skillopt_git.consolidate import Bench, Reflection
 from skillopt_git.errors import BackendError, ConfigError, MeasurementInvalid
@@ -247,9 +247,14 @@ class Night:
     def _try(self, edit: Edit, document: Document, documents: Documents, held_out: Sequence[Task]) -> None:
         bench = self._bench()
         ended = self.history.ended_trials.get(consolidate.subject(edit, document, bench), 0)
-        candidate = consolidate.trial(
-            edit, document, documents, held_out, golden=self._golden(), bench=bench, ended=ended
-        )
+        golden = self._golden()
+        if bench.by_pairs([*held_out, *golden]):
+            rested = self.history.guarded
+            candidate = pairing.trial(
+                edit, document, documents, held_out, golden=golden, rested=rested, bench=bench, ended=ended
+            )
+        else:
+            candidate = consolidate.trial(edit, document, documents, held_out, golden=golden, bench=bench, ended=ended)
         self.candidates.append(replace(candidate, families=tuple(sorted(self._families(edit)))))
         self.notify(Gated(document.path, edit.sentence, candidate.verdict))
 

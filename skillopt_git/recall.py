@@ -152,6 +152,7 @@ class History:
     negatives: tuple[Negative, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     ended_trials: Mapping[str, int] = field(default_factory=dict)  # by the trial's subject
+    guarded: Mapping[str, str] = field(default_factory=dict)  # by task: the last run in which it was looked at for harm
     runs: tuple[Event, ...] = ()
     worded: Mapping[str, str] = field(default_factory=dict)  # needs that were ever answered, in a rule's words
     awaited: tuple[Proposed, ...] = ()  # adopted, and not yet at the base
@@ -200,6 +201,7 @@ def recall(events: Iterable[Event], *, simulated: bool) -> History:
         negatives=tuple(_negatives(standing)),
         refusals=tuple(_refusals(own)),
         ended_trials=Counter(str(event.data["subject"]) for event in own if event.type == "gate"),
+        guarded=_guarded(own),
         runs=tuple(sorted((event for event in own if event.type == "run"), key=lambda event: event.run or "")),
         worded=_worded(every),
         unlearned=_unlearned(every),
@@ -337,6 +339,14 @@ def _refusals(events: tuple[Event, ...]) -> Iterator[Refusal]:
                 model=str(event.data["model"]),
                 families=frozenset(str(item) for item in event.data["families"]),
             )
+
+
+def _guarded(events: Iterable[Event]) -> dict[str, str]:
+    last: dict[str, str] = {}
+    for event in events:
+        for task in event.data.get("guard", ()) if event.type == "gate" else ():
+            last[str(task)] = max(last.get(str(task), ""), event.run or "")
+    return last
 
 
 def held_back(

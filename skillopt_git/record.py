@@ -131,6 +131,7 @@ def _trial_events(candidate: Candidate, learned: Learned, stamp: Stamp) -> Itera
         "verdict": candidate.verdict,
         "evidence": name,
         "families": list(candidate.families),
+        "guard": [task.task for task in candidate.evidence.tasks if task.part == "guard"] if candidate.evidence else [],
         "simhash": f"{simhash(edit.sentence):016x}",
         "baseline": candidate.baseline,
         "candidate": candidate.candidate,
@@ -164,7 +165,7 @@ def _proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night
             "optimizer": models.optimizer.model,
             "judge": models.judge.name,
             "metric": learned.metric,
-            "rule": "strict",
+            "rule": candidate.evidence.rule if candidate.evidence else "strict",
             "version": __version__,
             "ends": list(placement.ends),
         }

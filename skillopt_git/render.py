@@ -195,6 +195,17 @@ def change(value: float | None) -> Safe:
     return _figure(value, "+.2f")
 
 
+def points(value: float | None) -> Safe:
+    """A change of a share, in points of 100."""
+    if value is None or not isfinite(value):
+        return Safe(NOT_MEASURED)
+    return Safe(f"{value * 100:+.0f} points" if round(value * 100) else "0 points")
+
+
+def percent(value: float | None) -> Safe:
+    return Safe(NOT_MEASURED if value is None or not isfinite(value) else f"{value:.0%}".replace("%", " %"))
+
+
 def dollars(value: float | None) -> Safe:
     if value is None or not isfinite(value):
         return Safe(NOT_MEASURED)
@@ -231,6 +242,7 @@ _MARKDOWN_FILTERS = {
     "command": _command,
 }
 _FILTERS = {"one_line": one_line, "score": score, "change": change, "dollars": dollars, "counted": counted}
+_FILTERS |= {"points": points, "percent": percent}
 
 
 def _only_safe(value: object) -> str:

@@ -6,12 +6,18 @@ None means not measured (or not known) throughout; it is never 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import isfinite
 
 from skillopt_git.model import RUN_VERDICTS, EditOp, Metric, Reason, Split, Verdict
 
-_TOLD = ("baseline", "candidate", "tasks", "golden")  # of the gate's numbers: those an edit's own figures say
+_TOLD = (
+    "baseline",
+    "candidate",
+    "tasks",
+    "golden",
+    "deterministic",
+)  # of the gate's numbers: those an edit's own figures say
 
 
 def _change(base: float | None, cand: float | None) -> float | None:
@@ -43,6 +49,40 @@ class QuoteView:
     session: str
     day: str | None = None
     ask: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProofView:
+    """What the gate `evidence` found: passes of rollouts on the tasks that need the rule, and what may be said of it.
+
+    Gains are shares of 1. `guard_reach` is the share of tasks that may have got worse though no guard did.
+    """
+
+    tasks: int
+    tasks_up: int
+    tasks_down: int
+    base_passes: int
+    base_rollouts: int
+    cand_passes: int
+    cand_rollouts: int
+    e: float
+    p: float
+    gain_shrunk: float
+    gain_low: float
+    gain_high: float
+    guard_tasks: int
+    guard_reach: float
+
+
+def _proof(numbers: Mapping[str, object]) -> ProofView | None:
+    """None where the figures are another gate's, or not what they claim: the ledger is shared."""
+    found = {item.name: numbers.get(item.name) for item in fields(ProofView)}
+    counts = {item.name for item in fields(ProofView) if item.type == "int"}
+    sound = all(
+        isinstance(value, int if name in counts else int | float) and not isinstance(value, bool) and isfinite(value)
+        for name, value in found.items()
+    )
+    return ProofView(**found) if sound else None  # type: ignore[arg-type]
 
 
 def _worst_first(row: TaskRow) -> tuple[bool, float, str]:
@@ -89,8 +129,14 @@ class EditView:
         return _change(self.baseline, self.candidate)
 
     @property
+    def proof(self) -> ProofView | None:
+        return _proof(self.gate_numbers)
+
+    @property
     def figures(self) -> dict[str, float | int | str | None]:
         """The gate's numbers that stand nowhere else."""
+        if self.proof is not None:
+            return {}
         return {name: value for name, value in self.gate_numbers.items() if name not in _TOLD}
 
     @property

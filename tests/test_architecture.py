@@ -36,6 +36,7 @@ OWNERS = {
     "git": {"gitrepo"},
     "jinja2": {"render"},
     "msgspec": {"packed"},
+    "numpy": {"simulation"},
     "py3langid": {"languages"},
     "pydantic": {"schema"},
     "rapidfuzz": {"similarity"},

@@ -258,7 +258,8 @@ def test_the_settings_reach_it() -> None:
 
     assert (backend.model, backend.seed, backend.pass_with, backend.pass_without) == ("mock:m", 3, 0.7, 0.2)
     assert backend.harmful
-    assert (backend.simulated, backend.deterministic) == (True, True)
+    assert (backend.simulated, backend.deterministic) == (True, False)
+    assert door(Config(), [], {})[0].deterministic
     assert skipped == {mute.id: NO_ANSWERS}
     assert door(Config(), [], {})[0].model == "mock"
     assert door(Config(replay=Replay(backend="mock", model="mock")), [], {})[0].model == "mock"

@@ -153,7 +153,7 @@ def test_a_person_may_set_what_is_personal(home: Path) -> None:
         ("[gaet]\nmode = 'off'", "unknown setting 'gaet.mode' (did you mean 'gate.mode'?)"),
         ("gate = 'off'", "unknown setting 'gate' (did you mean 'gate.mode'?)"),
         ("qqqqqqqqqqqqqqqqqqqqqqqqqqqqqq = 1", "unknown setting 'qqqqqqqqqqqqqqqqqqqqqqqqqqqqqq'"),
-        ("[gate]\nmode = 'stict'", "'gate.mode': Input should be 'strict' or 'off'"),
+        ("[gate]\nmode = 'stict'", "'gate.mode': Input should be 'evidence', 'strict' or 'off'"),
         ("[gate]\nno_regression = 'yes'", "'gate.no_regression': Input should be a valid boolean"),
         ("[mine]\nmax_tasks = 0", "'mine.max_tasks': Input should be greater than or equal to 1"),
         ("[mine]\nval_fraction = nan", "'mine.val_fraction': Input should be less than or equal to 1"),

@@ -265,3 +265,18 @@ def test_a_console_prints_to_the_process_by_default(capsys: pytest.CaptureFixtur
     Console().note("note")
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == (f"{tmp_path}\n", "note\n")
+
+
+def test_a_chart_is_made_of_signs_in_a_pipe_and_drawn_on_a_terminal() -> None:
+    """As long as the share says, and no label steers the terminal."""
+    bars = [("none", 0.0), ("a quarter", 0.25), (f"all{ESC}[31m", 1.0)]
+    pipe, terminal = Screen(), Screen(Terminal)
+    pipe.console.chart("Shares", bars)
+    assert pipe.out.splitlines()[0] == "Shares"
+    assert [line.count("#") for line in pipe.out.splitlines()[1:]] == [0, 10, 40]
+    assert [line.split()[-2:] for line in pipe.out.splitlines()[2:3]] == [["25%", "#" * 10]]
+    assert ESC not in pipe.out
+    terminal.console.chart("Shares", bars)
+    assert f"{ESC}[31m" not in terminal.out
+    assert terminal.out.count("\u2588") == 50 - terminal.out.count("\u2590")
+    assert "#" not in terminal.out

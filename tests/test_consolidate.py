@@ -363,7 +363,7 @@ def test_both_arms_differ_by_the_edit_alone() -> None:
 
 def test_the_evidence_is_what_was_counted() -> None:
     """Each task with its part, its hard and soft scores on both sides, and all that decided about them."""
-    found, _ = tried(gate=Gate(metric="hard"))
+    found, _ = tried(gate=Gate(mode="strict", metric="hard"))
 
     evidence = found.evidence
     assert (evidence.document, evidence.base_blob, evidence.edits) == (SKILL, TEXT.blob, (ADD.id,))
@@ -376,7 +376,12 @@ def test_the_evidence_is_what_was_counted() -> None:
     ]
     assert {item.night for item in evidence.tasks} == {RUN}
     assert evidence.tasks[0].soft == {"base": (0.0,), "cand": (1.0,)}
-    assert evidence.numbers == {"baseline": 0.0, "candidate": pytest.approx(2 / 3), "tasks": 3}
+    assert evidence.numbers == {
+        "baseline": 0.0,
+        "candidate": pytest.approx(2 / 3),
+        "tasks": 3,
+        "deterministic": True,
+    }
     assert evidence.settings == {
         "mode": "strict",
         "metric": "hard",
@@ -430,7 +435,8 @@ def test_a_golden_task_is_measured_beside_the_held_out_ones_and_vetoes() -> None
     assert [(item.task, item.part, item.base, item.cand) for item in found.evidence.tasks][2:] == [
         (GOLDEN.id, "guard", (1,), (0,))
     ]
-    assert found.evidence.numbers == {"baseline": 0.0, "candidate": 1.0, "tasks": 2, "golden": [GOLDEN.id]}
+    figures = {"baseline": 0.0, "candidate": 1.0, "tasks": 2, "deterministic": True}
+    assert found.evidence.numbers == {**figures, "golden": [GOLDEN.id]}
 
 
 def test_a_golden_training_task_of_the_same_need_is_a_guard_too() -> None:

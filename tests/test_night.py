@@ -92,7 +92,9 @@ def spoils(request: Request) -> Reply:
 
 VERDICTS: list[tuple[Verdict, str, Any]] = [
     ("strong", "improved", {}),
-    ("suggestive", "gate", {"deterministic": False}),
+    ("strong", "improved", {"deterministic": False}),
+    ("suggestive", "gate", {"deterministic": False, "gate": Gate(mode="strict")}),
+    ("suggestive", "gate", {"deterministic": False, "gate": Gate(strong_tasks=4)}),
     ("ungated", "improved", {"gate": Gate(mode="off")}),
     ("invalid", "gate", {"target": failing("truncated", 3, sampled=True)}),
     ("harmful", "gate", {"target": spoils}),
@@ -113,12 +115,14 @@ def test_every_verdict_is_reached(verdict: Verdict, reason: str, given: dict[str
     assert bool(learned.accepted) is (verdict in ("strong", "ungated"))
 
 
-def test_a_judge_that_varies_makes_no_strong_verdict() -> None:
-    """A rubric is judged by the optimizer: where it is not deterministic, a win is a suggestion."""
+def test_a_judge_that_varies_is_asked_several_times() -> None:
+    """A rubric is judged by the optimizer: where that varies, one win is a mere suggestion to the strict gate."""
     tasks = tuple(replace(item, checks=(), rubric="It uses pnpm.") for item in usual())
 
     assert night(*tasks, backend=Scripted(script=acts())).verdict == "strong"
-    assert night(*tasks, backend=Scripted(script=acts(), deterministic=False), memory=None).verdict == "suggestive"
+    varying = Scripted(script=acts(), deterministic=False)
+    assert night(*tasks, backend=varying, memory=None, gate=Gate(mode="strict")).verdict == "suggestive"
+    assert night(*tasks, backend=varying, memory=None).verdict == "strong"
 
 
 def test_the_runs_verdict_is_the_first_of_the_ranking() -> None:
@@ -552,7 +556,7 @@ def test_the_budget_also_ends_a_reflection() -> None:
 def test_a_suggestion_counts_against_the_budget() -> None:
     """It may go on a branch too."""
     backend = Scripted(script=acts(), deterministic=False)
-    learned = night(*two_needs(), backend=backend, propose=Propose(edit_budget=1))
+    learned = night(*two_needs(), backend=backend, propose=Propose(edit_budget=1), gate=Gate(mode="strict"))
     assert found(learned) == [(SKILL, RULE, "suggestive")]
 
 

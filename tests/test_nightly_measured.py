@@ -272,7 +272,7 @@ def test_a_model_that_varies_is_suggestive_and_makes_a_draft(
     """Not accepted, yet on the branch as a draft, until a strong edit is open."""
     sessions(home, repo, PNPM)
 
-    ran = night(deterministic=False)
+    ran = night(deterministic=False, gate__mode="strict")
 
     assert (ran.record["verdict"], ran.record["accepted"], ran.record["proposed"]) == ("suggestive", False, True)
     branch = ran.record["branch"]

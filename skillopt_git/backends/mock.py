@@ -122,8 +122,12 @@ class Mock:
     pass_without: float = 0.0
     harmful: bool = False
     name: str = "mock"
-    deterministic: bool = True
     simulated: bool = True
+
+    @property
+    def deterministic(self) -> bool:
+        """Unless it is told to pass by chance."""
+        return {self.pass_with, self.pass_without} <= {0.0, 1.0}
 
     @property
     def settings(self) -> Mapping[str, str | int | float | bool]:
