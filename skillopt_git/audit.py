@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from skillopt_git.errors import SkilloptError
 from skillopt_git.gitrepo import GitRepo
+from skillopt_git.ids import event_id
 from skillopt_git.ledger import Ledger, file_lines
-from skillopt_git.model import Event, event_id
+from skillopt_git.model import Event
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 

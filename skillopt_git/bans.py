@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from skillopt_git.grammar import Grammar
+from skillopt_git.ids import fold
 from skillopt_git.imperatives import Wish, read
-from skillopt_git.model import fold
 
 AGAIN = re.compile(r"\s+again$", re.IGNORECASE)
 

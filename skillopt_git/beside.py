@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from skillopt_git.clauses import Clause
 from skillopt_git.grammar import Grammar
+from skillopt_git.ids import fold
 from skillopt_git.imperatives import Wish, read
-from skillopt_git.model import fold
 from skillopt_git.norms import tells_norm
 
 MOST_WORDS = 10  # of a wish without a verb

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from skillopt_git.grammar import Grammar
-from skillopt_git.model import fold
+from skillopt_git.ids import fold
 from skillopt_git.norms import tells_norm
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)

@@ -9,6 +9,7 @@ from typing import Literal
 from skillopt_git import edits, gate, guard, render
 from skillopt_git.config import Gate
 from skillopt_git.errors import ConfigError
+from skillopt_git.ids import digest
 from skillopt_git.imperatives import RULE_LIMIT
 from skillopt_git.model import (
     RECORD,
@@ -24,7 +25,6 @@ from skillopt_git.model import (
     Pair,
     Score,
     Task,
-    digest,
 )
 from skillopt_git.ports import Backend, CallFailed, Judge, Listener, Reflected, Reply, Request
 from skillopt_git.redact import find_secrets, without_hex

@@ -6,8 +6,9 @@ import re
 
 from skillopt_git.checks import check
 from skillopt_git.grammar import Grammar
+from skillopt_git.ids import fold
 from skillopt_git.imperatives import Wish, contrast_in, name, read, use_instead
-from skillopt_git.model import Check, fold
+from skillopt_git.model import Check
 from skillopt_git.ports import Reply
 
 MOST_WORDS = 12  # of a contrast without a verb

@@ -16,7 +16,8 @@ from itertools import zip_longest
 from pathlib import PurePosixPath
 
 from skillopt_git.errors import ConfigError
-from skillopt_git.model import DocumentKind, Edit, fold
+from skillopt_git.ids import fold
+from skillopt_git.model import DocumentKind, Edit
 
 START = "<!-- SKILLOPT-SLEEP:LEARNED START -->"
 END = "<!-- SKILLOPT-SLEEP:LEARNED END -->"

@@ -9,7 +9,7 @@ from re import Pattern
 
 from skillopt_git.cues import Cues
 from skillopt_git.errors import ConfigError
-from skillopt_git.model import fold
+from skillopt_git.ids import fold
 
 MARKED = r"(?:[,.:;!]+\s*|\s+[,.:;!]+\s+|\s*[—–]+\s*|\s*-+\s+)"  # after a word that opens a statement; not "./run"
 NEVER_MATCHES = r"(?!)"

@@ -10,7 +10,8 @@ from functools import lru_cache
 from skillopt_git.checks import check
 from skillopt_git.clauses import trimmed
 from skillopt_git.grammar import QUOTED, Grammar
-from skillopt_git.model import Check, CheckPlace, fold
+from skillopt_git.ids import fold
+from skillopt_git.model import Check, CheckPlace
 from skillopt_git.ports import Reply
 from skillopt_git.saying import says_in_code
 

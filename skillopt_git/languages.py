@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillopt_git.cues import Cues, tables
 from skillopt_git.grammar import Grammar, grammar
-from skillopt_git.model import fold
+from skillopt_git.ids import fold
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier

@@ -21,7 +21,8 @@ from skillopt_git import schema
 from skillopt_git.errors import ConfigError, GitError, RefMoved
 from skillopt_git.gitrepo import Entry, GitRepo, Identity
 from skillopt_git.history import is_ancestor
-from skillopt_git.model import RECORD_VERSION, Event, Evidence, Json, canonical_json
+from skillopt_git.ids import Json, canonical_json
+from skillopt_git.model import RECORD_VERSION, Event, Evidence
 from skillopt_git.packed import exactly
 from skillopt_git.redact import SECRETS, Scanner
 from skillopt_git.soundness import sound

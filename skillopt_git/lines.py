@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, TypeAlias, TypeVar
 import zstandard
 
 from skillopt_git import packed
-from skillopt_git.model import Json
+from skillopt_git.ids import Json
 from skillopt_git.transcripts import NO_FILE, REPLACED, UNREADABLE, FileState, Span, Transcript
 
 Line: TypeAlias = Mapping[str, Json]

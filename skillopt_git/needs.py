@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from skillopt_git.grammar import Grammar
+from skillopt_git.ids import fold, need_id
 from skillopt_git.imperatives import Wish, name, read, use_instead, wish_of
 from skillopt_git.languages import Reader
-from skillopt_git.model import fold, need_id
 from skillopt_git.sameness import (
     alike_by_effect,
     asks_again,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillopt_git.grammar import Grammar
-from skillopt_git.model import fold
+from skillopt_git.ids import fold
 
 MOST_WORDS = 16
 

@@ -17,23 +17,11 @@ from skillopt_git.checks import problem
 from skillopt_git.consolidate import lint
 from skillopt_git.errors import UsageError
 from skillopt_git.guard import one_line
+from skillopt_git.ids import digest, fold, fold_unmarked, need_id, task_id
 from skillopt_git.imperatives import wish_of
 from skillopt_git.languages import Reader
 from skillopt_git.mine import judged, rubric
-from skillopt_git.model import (
-    SHAPE_OPS,
-    Check,
-    CheckOp,
-    Edit,
-    Sighting,
-    Task,
-    TasksFile,
-    digest,
-    fold,
-    fold_unmarked,
-    need_id,
-    task_id,
-)
+from skillopt_git.model import SHAPE_OPS, Check, CheckOp, Edit, Sighting, Task, TasksFile
 from skillopt_git.redact import Redactor
 
 BY_HAND = "hand"  # the source in a written task's id

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from skillopt_git import edits
 from skillopt_git.gitrepo import FOLDER, LINK, SUBMODULE, GitRepo
 from skillopt_git.history import is_ancestor, versions
-from skillopt_git.model import Edit, Event, EventType, fold
+from skillopt_git.ids import fold
+from skillopt_git.model import Edit, Event, EventType
 from skillopt_git.publish import EDIT_TRAILER, HEADS, on_branch, remote_branches
 from skillopt_git.recall import NEAR_DUPLICATE, History, Proposal, Proposed
 from skillopt_git.record import Stamp, event

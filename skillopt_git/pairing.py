@@ -13,22 +13,11 @@ from statistics import fmean
 
 from skillopt_git import edits, gate
 from skillopt_git.consolidate import Bench, subject, trial_id, under
+from skillopt_git.ids import digest
 from skillopt_git.judges import shape_only
-from skillopt_git.model import (
-    RECORD_VERSION,
-    Candidate,
-    Document,
-    Edit,
-    Evidence,
-    EvidenceTask,
-    Pair,
-    Score,
-    Task,
-    digest,
-)
+from skillopt_git.model import RECORD_VERSION, Candidate, Document, Edit, Evidence, EvidenceTask, Pair, Score, Task
 from skillopt_git.replay import Documents
 from skillopt_git.weighing import FIRST_PAIRS, SUSPECT_OF, Measured, Weighed, futile, suspects, weigh
-
 
 _BENEFIT = frozenset({"strong", "suggestive"})
 

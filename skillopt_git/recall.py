@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
-from skillopt_git.model import Edit, Event, Split, canonical_json, need_id
+from skillopt_git.ids import canonical_json, need_id
+from skillopt_git.model import Edit, Event, Split
 from skillopt_git.similarity import similarity
 from skillopt_git.soundness import proposed_edit
 

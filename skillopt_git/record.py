@@ -8,20 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from skillopt_git import __version__
+from skillopt_git.ids import Json, event_id, fold_unmarked
 from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
-from skillopt_git.model import (
-    RECORD_VERSION,
-    Candidate,
-    Edit,
-    Event,
-    EventType,
-    Evidence,
-    Json,
-    Sighting,
-    event_id,
-    fold_unmarked,
-)
+from skillopt_git.model import RECORD_VERSION, Candidate, Edit, Event, EventType, Evidence, Sighting
 from skillopt_git.recall import Family
 from skillopt_git.similarity import simhash
 from skillopt_git.targets import Base

@@ -13,9 +13,10 @@ from itertools import takewhile
 from skillopt_git.checks import check
 from skillopt_git.clauses import comes_back, goes_on, moves_on, satisfied, wonders
 from skillopt_git.grammar import Grammar
+from skillopt_git.ids import digest, fold, task_id
 from skillopt_git.imperatives import content, moved, said
 from skillopt_git.languages import Reader
-from skillopt_git.model import Session, Turn, digest, fold, task_id
+from skillopt_git.model import Session, Turn
 from skillopt_git.ports import Reply
 from skillopt_git.similarity import similarity
 from skillopt_git.wishes import Voice, voices

@@ -5,8 +5,8 @@ Words are compared by their stems, and stems by RapidFuzz's ratio, so that a typ
 
 from __future__ import annotations
 
+from skillopt_git.ids import fold
 from skillopt_git.imperatives import Wish
-from skillopt_git.model import fold
 from skillopt_git.similarity import similarity
 
 SAME_WORDS = 0.75  # share of the longer wish's words that the shorter one has to have, with none of its own

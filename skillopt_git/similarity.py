@@ -10,7 +10,7 @@ from hashlib import blake2b
 
 from rapidfuzz import fuzz, process
 
-from skillopt_git.model import fold_unmarked
+from skillopt_git.ids import fold_unmarked
 
 BITS = 64
 _GRAM = 3

@@ -6,8 +6,8 @@ from skillopt_git.bans import forbidden_or_always, without_remark
 from skillopt_git.clauses import trimmed
 from skillopt_git.contrasts import contrast
 from skillopt_git.grammar import Grammar
+from skillopt_git.ids import fold
 from skillopt_git.imperatives import Wish, name, read
-from skillopt_git.model import fold
 from skillopt_git.norms import tells_norm
 from skillopt_git.subjects import without_subject
 from skillopt_git.tellings import unwanted

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from skillopt_git.grammar import Grammar
+from skillopt_git.ids import fold
 from skillopt_git.imperatives import contrast_in
-from skillopt_git.model import fold
 
 
 def without_subject(text: str, grammar: Grammar) -> tuple[str | None, bool]:

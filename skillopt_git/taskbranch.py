@@ -20,7 +20,8 @@ from skillopt_git.decide import Desk, Done
 from skillopt_git.errors import UsageError
 from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.history import Commit, is_ancestor, log, show
-from skillopt_git.model import Json, Task, TasksFile, digest
+from skillopt_git.ids import Json, digest
+from skillopt_git.model import Task, TasksFile
 from skillopt_git.notebook import Notebook
 from skillopt_git.publish import FOLDER, HEADS, remote_branches
 from skillopt_git.redact import Scanner, without_hex

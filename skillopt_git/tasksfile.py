@@ -12,7 +12,8 @@ from skillopt_git import schema
 from skillopt_git.checks import problem
 from skillopt_git.errors import ConfigError
 from skillopt_git.gitrepo import GitRepo
-from skillopt_git.model import RECORD_VERSION, Json, Task, TasksFile
+from skillopt_git.ids import Json
+from skillopt_git.model import RECORD_VERSION, Task, TasksFile
 from skillopt_git.private import refuse_newer
 from skillopt_git.redact import without_hex
 from skillopt_git.targets import allowed

@@ -7,8 +7,9 @@ import re
 from skillopt_git.checks import check
 from skillopt_git.contrasts import MOST_WORDS
 from skillopt_git.grammar import Grammar
+from skillopt_git.ids import fold
 from skillopt_git.imperatives import Wish, contrast_in, name, read
-from skillopt_git.model import Check, fold
+from skillopt_git.model import Check
 from skillopt_git.ports import Reply
 
 COMMAND = re.compile(r"`(?P<name>[^`\s]+ [^`]+)`")  # of several words; one may be a value of this work

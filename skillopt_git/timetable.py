@@ -10,7 +10,7 @@ from datetime import time
 from typing import Protocol
 
 from skillopt_git.errors import UsageError
-from skillopt_git.model import digest
+from skillopt_git.ids import digest
 
 NAME = "skillopt-git"
 VERB = "scheduled"  # what schedulers start, hidden from people

@@ -21,11 +21,12 @@ from skillopt_git.cycle import ModelDoor, Reading
 from skillopt_git.errors import ConfigError, SafetyError, UsageError
 from skillopt_git.gitrepo import GitRepo
 from skillopt_git.history import authors
+from skillopt_git.ids import digest
 from skillopt_git.index import Index
 from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.languages import Reader
 from skillopt_git.learned import Models, Teachable
-from skillopt_git.model import Document, DocumentKind, Task, digest
+from skillopt_git.model import Document, DocumentKind, Task
 from skillopt_git.needs import people
 from skillopt_git.ports import Backend, Redaction, SessionSource
 from skillopt_git.private import Private

@@ -14,8 +14,8 @@ from skillopt_git.beside import beside_the_work, each_time
 from skillopt_git.clauses import CITATION, Clause, clauses, questions
 from skillopt_git.contrasts import MOST_WORDS, turns_down
 from skillopt_git.grammar import Grammar
+from skillopt_git.ids import fold
 from skillopt_git.imperatives import RULE_LIMIT, Wish, read, use_instead
-from skillopt_git.model import fold
 from skillopt_git.sameness import completes, opposed, same
 from skillopt_git.similarity import plain
 from skillopt_git.statements import meant

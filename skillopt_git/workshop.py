@@ -11,8 +11,9 @@ from skillopt_git.bank import Bank
 from skillopt_git.config import Config
 from skillopt_git.decide import Desk
 from skillopt_git.gitrepo import GitRepo, Identity
+from skillopt_git.ids import run_id
 from skillopt_git.ledger import Ledger
-from skillopt_git.model import Event, run_id
+from skillopt_git.model import Event
 from skillopt_git.outcomes import awaited, sync
 from skillopt_git.private import Private
 from skillopt_git.publish import publish, rebuilt

@@ -18,7 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
-from skillopt_git import model
+from skillopt_git import ids
 from skillopt_git.bank import Bank, admit
 from skillopt_git.config import Mine
 from skillopt_git.errors import ConfigError
@@ -59,7 +59,7 @@ class GoldNeed:
     @property
     def check_set(self) -> frozenset[tuple[str, str]]:
         split = (check.partition(" ") for check in self.checks)
-        return frozenset((op, model.fold(arg)) for op, _, arg in split)
+        return frozenset((op, ids.fold(arg)) for op, _, arg in split)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -413,7 +413,7 @@ class _Heard:
         for session in sessions(repository):
             for turn in session.prompts:
                 turns[turn_key(session, turn)] = turn.id
-                asks[model.task_id(session.source, session.id, turn.id)] = turn.id
+                asks[ids.task_id(session.source, session.id, turn.id)] = turn.id
         return cls(frozenset((item.need, turns[item.turn], asks[item.task]) for item in mined.sightings))
 
     @property
@@ -537,7 +537,7 @@ def _named_checks(repository: Repository, task: model.Task, matched: Mapping[str
 
 
 def _checks_of(task: model.Task) -> frozenset[tuple[str, str]]:
-    return frozenset((check.op, model.fold(str(check.arg))) for check in task.checks if not check.is_shape)
+    return frozenset((check.op, ids.fold(str(check.arg))) for check in task.checks if not check.is_shape)
 
 
 def _families(repository: Repository) -> tuple[Share, int]:

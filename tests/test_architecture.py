@@ -15,9 +15,8 @@ LAYERS = ("nouns", "stages", "files", "adapters", "keepers", "wiring", "commands
 GIT = ("gitrepo", "history", "remote", "targets", "worktrees")  # one adapter: only the first knows the library
 PLACES = {
     "skillopt_git": "nouns",
-    **dict.fromkeys(
-        ("agents", "model", "errors", "schema", "config", "ports", "timetable", "transcripts", "window"), "nouns"
-    ),
+    **dict.fromkeys(("agents", "config", "errors", "ids", "model", "packed", "ports", "schema"), "nouns"),
+    **dict.fromkeys(("timetable", "transcripts", "window"), "nouns"),
     **dict.fromkeys(("dialogue", "envfile", "folders", "lines", "ownfiles", "programs", "whole"), "files"),
     **dict.fromkeys(("sources", "backends", "forges", "schedules", *GIT), "adapters"),
     **dict.fromkeys(("accounts", "anchors", "audit", "decide", "exchange", "index", "ledger", "outcomes"), "keepers"),

@@ -14,7 +14,7 @@ import skills_ref
 
 from skillopt_git import cli
 from skillopt_git.gitrepo import GitRepo
-from skillopt_git.model import rule_id
+from skillopt_git.ids import rule_id
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, snapshot
 from tests.nights import ALWAYS, PNPM, SKILL, TICKET, Run, sessions

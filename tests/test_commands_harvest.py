@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from skillopt_git import cli, wiring
-from skillopt_git.model import need_id
+from skillopt_git.ids import need_id
 from skillopt_git.private import Private
 from tests.helpers import Repository
 from tests.nights import PNPM, TICKET, Run, sessions

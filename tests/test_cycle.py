@@ -12,8 +12,9 @@ from skillopt_git.backends.scripted import Scripted
 from skillopt_git.bank import Bank
 from skillopt_git.config import Config, Mine
 from skillopt_git.cycle import Inputs, Reading, gather
+from skillopt_git.ids import need_id
 from skillopt_git.learned import Known, Learned, Teachable
-from skillopt_git.model import Check, Event, Reason, Session, Skipped, TasksFile, Turn, need_id
+from skillopt_git.model import Check, Event, Reason, Session, Skipped, TasksFile, Turn
 from skillopt_git.ports import Harvested, LearningEvent, Mined, Scanned
 from skillopt_git.recall import History, recall
 from skillopt_git.record import Stamp, events_of

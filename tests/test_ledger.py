@@ -18,6 +18,7 @@ from skillopt_git import schema
 from skillopt_git.errors import ConfigError, GitError, RefMoved, SafetyError
 from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.history import show
+from skillopt_git.ids import event_id
 from skillopt_git.ledger import (
     MOST_TRIES,
     Contents,
@@ -28,7 +29,7 @@ from skillopt_git.ledger import (
     union,
     unique,
 )
-from skillopt_git.model import Event, Evidence, EvidenceTask, event_id
+from skillopt_git.model import Event, Evidence, EvidenceTask
 from skillopt_git.record import Stamp, event
 from skillopt_git.redact import Scanner
 from tests.helpers import Repository

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from skillopt_git.ids import digest, need_id, task_id
 from skillopt_git.judges import score_checks
 from skillopt_git.languages import reader
 from skillopt_git.mine import Mined, mine, sessions_of, wordings
-from skillopt_git.model import Check, Examples, Need, Session, Task, Turn, digest, need_id, task_id
+from skillopt_git.model import Check, Examples, Need, Session, Task, Turn
 from skillopt_git.ports import Reply
 from skillopt_git.recurrence import recurring, tally
 from skillopt_git.remarks import remarks

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_git import model
+from skillopt_git import ids
 from skillopt_git.bank import Bank, merge
 from skillopt_git.errors import ConfigError
+from skillopt_git.ids import digest
 from skillopt_git.languages import reader
 from skillopt_git.mine import Mined, mine
-from skillopt_git.model import Check, Hint, Sighting, Task, digest
+from skillopt_git.model import Check, Hint, Sighting, Task
 from skillopt_git.sources.claude import ClaudeSource
 from tests.mining import (
     ABOUT,
@@ -153,7 +154,7 @@ def written(folder: Path, text: str) -> Path:
 
 def named(turn: str) -> str:
     """The task of a user turn, whose id begins with that of its dialogue."""
-    return model.task_id("claude", turn.partition("-")[0], turn)
+    return ids.task_id("claude", turn.partition("-")[0], turn)
 
 
 def sighting(need: str, turn: str, ask: str | None) -> Sighting:

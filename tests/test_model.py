@@ -8,16 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_git.model import (
-    Candidate,
-    Check,
-    CheckOp,
-    CheckRole,
-    Document,
-    Edit,
-    Session,
-    Turn,
-    Verdict,
+from skillopt_git.ids import (
     canonical_json,
     digest,
     edit_id,
@@ -30,6 +21,7 @@ from skillopt_git.model import (
     run_id,
     task_id,
 )
+from skillopt_git.model import Candidate, Check, CheckOp, CheckRole, Document, Edit, Session, Turn, Verdict
 
 RULE = "Use pnpm, not npm."
 

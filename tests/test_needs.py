@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from skillopt_git.ids import need_id
 from skillopt_git.imperatives import Wish, wish_of
 from skillopt_git.languages import reader
-from skillopt_git.model import need_id
 from skillopt_git.needs import Register, Said, best_rule, kept, people
 
 READER = reader()

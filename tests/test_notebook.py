@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from skillopt_git.bank import Bank
 from skillopt_git.errors import SafetyError, UsageError
+from skillopt_git.ids import need_id
 from skillopt_git.languages import reader
-from skillopt_git.model import Check, Hint, Sighting, Task, TasksFile, need_id
+from skillopt_git.model import Check, Hint, Sighting, Task, TasksFile
 from skillopt_git.notebook import Draft, Notebook, check_of
 from skillopt_git.redact import Redactor, Scanner
 from tests.learning import OTHER, PNPM, RULE, TICKET, task

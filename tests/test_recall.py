@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_git.model import Edit, Event, EventType, event_id, need_id
+from skillopt_git.ids import event_id, need_id
+from skillopt_git.model import Edit, Event, EventType
 from skillopt_git.recall import History, Proposal, Telling, held_back, recall
 
 SKILL, MEMORY = ".claude/skills/house/SKILL.md", "CLAUDE.md"

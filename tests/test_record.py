@@ -6,9 +6,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 from skillopt_git.bank import Bank
+from skillopt_git.ids import event_id
 from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
-from skillopt_git.model import Sighting, event_id
+from skillopt_git.model import Sighting
 from skillopt_git.record import Placement, Stamp, event, events_of, evidence_of
 from skillopt_git.schema import dump
 from skillopt_git.targets import Base

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillopt_git.errors import ConfigError
-from skillopt_git.model import LATER, Check, Event, Evidence, EvidenceTask, Examples, Task, TasksFile, canonical_json
+from skillopt_git.ids import canonical_json
+from skillopt_git.model import LATER, Check, Event, Evidence, EvidenceTask, Examples, Task, TasksFile
 from skillopt_git.schema import dump, problems, read
 
 TASK = Task(

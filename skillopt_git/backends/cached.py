@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from skillopt_git.errors import ConfigError
-from skillopt_git.model import canonical_json
+from skillopt_git.ids import canonical_json
 from skillopt_git.ports import Backend, CallFailed, Reply, Request, Usage
 from skillopt_git.schema import dump, read
 from skillopt_git.whole import write

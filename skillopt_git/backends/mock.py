@@ -24,11 +24,12 @@ from rstr import Rstr
 from skillopt_git.checks import SEARCHED, check
 from skillopt_git.config import Config
 from skillopt_git.edits import holds
+from skillopt_git.ids import Json, canonical_json, digest
 from skillopt_git.imperatives import Wish
 from skillopt_git.imperatives import wish_of as wish_in
 from skillopt_git.judges import PASS_MARK, judgeable, score_checks
 from skillopt_git.languages import reader
-from skillopt_git.model import Check, Json, Task, canonical_json, digest
+from skillopt_git.model import Check, Task
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.sameness import same
 from skillopt_git.similarity import similarity

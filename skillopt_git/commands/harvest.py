@@ -243,7 +243,7 @@ def _notes(known: Known, least: int) -> list[str]:
 
 
 def _wish(need: str, known: Known, least: int) -> Iterator[str]:
-    from skillopt_git.model import fold  # what they need would slow down every start
+    from skillopt_git.ids import fold  # what they need would slow down every start
     from skillopt_git.present import need_view, standing
 
     state = standing(need, known, rare=known.sessions(need) < least)
@@ -287,7 +287,7 @@ def _checked(need: str, known: Known) -> str:
 
 def _is_about(check: Check, need: str, known: Known) -> bool:
     """Of the checks of several wishes: whether what it looks for was said of this one."""
-    from skillopt_git.model import fold  # what it needs would slow down every start
+    from skillopt_git.ids import fold  # what it needs would slow down every start
 
     said = [known.needs[need], *(item.quote for item in known.bank.sightings if item.need == need)]
     return fold(str(check.arg)) in fold(" ".join(said))

@@ -42,7 +42,7 @@ def show(
     if json:
         console.json({"v": 1, "records": records})
     else:
-        from skillopt_git.model import canonical_json  # what it needs would slow down every start
+        from skillopt_git.ids import canonical_json  # what it needs would slow down every start
 
         for record in records:
             console.out(canonical_json(record))

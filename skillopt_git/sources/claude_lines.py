@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from skillopt_git import lines, packed
+from skillopt_git.ids import Json
 from skillopt_git.lines import flag, objects, string, table
-from skillopt_git.model import Json
 from skillopt_git.packed import Shape
 
 UNKNOWN = ""  # a parent that is not named, unlike None: the start of a conversation

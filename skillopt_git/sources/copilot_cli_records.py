@@ -15,8 +15,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from skillopt_git.ids import digest
 from skillopt_git.lines import Line, flag, instant, name, objects, rows, string, table
-from skillopt_git.model import digest
 
 Kind: TypeAlias = Literal["prompt", "shell", "answer"]
 

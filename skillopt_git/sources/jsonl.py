@@ -18,6 +18,7 @@ from zlib import crc32
 
 from skillopt_git.config import Config
 from skillopt_git.folders import agent_home, walk
+from skillopt_git.ids import Json, digest
 from skillopt_git.lines import (
     Line,
     clean,
@@ -30,7 +31,7 @@ from skillopt_git.lines import (
     strings,
     why,
 )
-from skillopt_git.model import Json, Session, Skipped, Turn, digest
+from skillopt_git.model import Session, Skipped, Turn
 from skillopt_git.packed import Shape, decoder
 from skillopt_git.transcripts import FileState, Span, Transcript
 
