@@ -18,7 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
-from skillopt_git import ids
+from skillopt_git import ids, model
 from skillopt_git.bank import Bank, admit
 from skillopt_git.config import Mine
 from skillopt_git.errors import ConfigError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_git import ids
+from skillopt_git import ids, model
 from skillopt_git.bank import Bank, merge
 from skillopt_git.errors import ConfigError
 from skillopt_git.ids import digest
