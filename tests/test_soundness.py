@@ -70,7 +70,7 @@ def test_a_forged_proposal_is_no_proposal(proposed: Event, forged: dict[str, Any
 
 
 def test_an_event_without_what_it_needs_is_passed_over_and_counted(repo: Repository, invoke: Run) -> None:
-    """Every verb goes on, and `status` says how many lines were passed over."""
+    """Every verb goes on. `doctor` says how many lines were passed over, `status` how many of those it looks at."""
     nights = Nights(repo)
     nights.record(add(PNPM))
     bare = [
@@ -83,7 +83,8 @@ def test_an_event_without_what_it_needs_is_passed_over_and_counted(repo: Reposit
     nights.append([*bare, odd])
 
     assert [item.type for item in nights.ledger.events()] == ["proposed"]
-    assert invoke("status")["damaged"] == len(bare) + 1
+    assert invoke("doctor")["memory"]["damaged"] == len(bare) + 1
+    assert invoke("status")["damaged"] == len(bare) - 1
     assert invoke("log")["events"]
 
 
