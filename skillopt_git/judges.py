@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import comb, isfinite
+from statistics import fmean, median
 
 from skillopt_git.checks import check, failure, problem
 from skillopt_git.model import Score, Task
@@ -13,6 +14,7 @@ from skillopt_git.ports import Backend, CallFailed, Reply, Request
 from skillopt_git.schema import problems, read
 
 PASS_MARK = 0.8  # a rubric score from here on passes
+VOTES = 3  # of a judge that may say something else the next time; most of them decide
 FIRMER = (
     "\n\nYour last reply could not be read. Reply with one JSON object and nothing else: "
     '{"score": <a number from 0 to 1>, "why": "<one short sentence>"}'
@@ -74,9 +76,10 @@ class _Ruling:
 
 @dataclass(frozen=True, slots=True)
 class RubricJudge:
-    """Asks the optimizer how well an answer meets the task's rubric.
+    """Asks the optimizer how well an answer meets the task's rubric. Which arm an answer comes from is not told.
 
-    `prompt` words the question. A reply that cannot be read is asked for once more, firmly; then it is a failed call.
+    `prompt` words the question. One that varies is asked `VOTES` times, and most votes decide. A reply that cannot be
+    read is asked for once more, firmly; then it is a failed call.
     """
 
     optimizer: Backend
@@ -93,7 +96,12 @@ class RubricJudge:
 
     def score(self, answers: Sequence[tuple[Task, Reply]]) -> Sequence[Score | CallFailed]:
         """Raises ValueError for a task without a rubric."""
-        requests = [self._request(task, reply) for task, reply in answers]
+        votes = ("",) if self.deterministic else tuple(f"vote/{number}" for number in range(1, VOTES + 1))
+        given = self._votes([self._request(task, reply, vote) for task, reply in answers for vote in votes])
+        each = len(votes)
+        return [_decided(given[at : at + each]) for at in range(0, len(given), each)]
+
+    def _votes(self, requests: Sequence[Request]) -> list[Score | CallFailed]:
         scores = self._ask(requests)
         unread = [at for at, score in enumerate(scores) if isinstance(score, CallFailed) and score.kind == "schema"]
         again = self._ask([replace(requests[at], ask=requests[at].ask + FIRMER) for at in unread])
@@ -101,14 +109,44 @@ class RubricJudge:
             scores[at] = score
         return scores
 
-    def _request(self, task: Task, reply: Reply) -> Request:
+    def _request(self, task: Task, reply: Reply, vote: str) -> Request:
         if not _rubric(task):
             raise ValueError(f"task {task.id} has no rubric")
-        return Request(role="optimizer", purpose="judge", ask=self.prompt(task, reply), max_tokens=self.max_tokens)
+        ask = self.prompt(task, reply)
+        return Request(role="optimizer", purpose="judge", ask=ask, max_tokens=self.max_tokens, sample=vote)
 
     def _ask(self, requests: Sequence[Request]) -> list[Score | CallFailed]:
         replies = self.optimizer.complete(requests) if requests else ()
         return [reply if isinstance(reply, CallFailed) else _ruled(reply.text) for reply in replies]
+
+
+def _decided(votes: Sequence[Score | CallFailed]) -> Score | CallFailed:
+    """What most votes say. Where failed calls leave no majority, nothing was measured."""
+    if len(votes) == 1:
+        return votes[0]
+    known = [vote for vote in votes if isinstance(vote, Score)]
+    passing = [vote for vote in known if vote.hard]
+    most = passing if 2 * len(passing) > len(votes) else [vote for vote in known if not vote.hard]
+    if 2 * len(most) <= len(votes):
+        return next(vote for vote in votes if isinstance(vote, CallFailed))
+    told = f"{len(most)} of {len(votes)} votes"
+    return Score(
+        hard=most[0].hard,
+        soft=median(vote.soft for vote in known),
+        notes=(*most[0].notes, told),
+        votes=tuple(bool(vote.hard) for vote in known),
+    )
+
+
+def agreement(scores: Iterable[Score | None]) -> tuple[float | None, int]:
+    """How often two votes on one answer agree, and on how many answers that was seen; None on none."""
+    shares = []
+    for score in scores:
+        count = len(score.votes) if score is not None else 0
+        if score is not None and count > 1:
+            passed = sum(score.votes)
+            shares.append((comb(passed, 2) + comb(count - passed, 2)) / comb(count, 2))
+    return (fmean(shares) if shares else None), len(shares)
 
 
 def _ruled(text: str) -> Score | CallFailed:
@@ -160,4 +198,5 @@ def _together(task: Task, reply: Reply, ruling: Score | CallFailed) -> Score | C
     if isinstance(ruling, CallFailed) or not task.checks:
         return ruling
     checks = score_checks(task, reply)
-    return Score(hard=min(checks.hard, ruling.hard), soft=ruling.soft, notes=(*checks.notes, *ruling.notes))
+    notes = (*checks.notes, *ruling.notes)
+    return Score(hard=min(checks.hard, ruling.hard), soft=ruling.soft, notes=notes, votes=ruling.votes)

@@ -308,11 +308,15 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """`hard` is 0 or 1, `soft` lies in [0, 1]; `notes` says why, without quoting secrets."""
+    """`hard` is 0 or 1, `soft` lies in [0, 1]; `notes` says why, without quoting secrets.
+
+    `votes` are those of a judge that was asked several times: whether the answer passed.
+    """
 
     hard: float
     soft: float
     notes: tuple[str, ...] = ()
+    votes: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

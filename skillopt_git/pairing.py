@@ -14,8 +14,19 @@ from statistics import fmean
 from skillopt_git import edits, gate
 from skillopt_git.consolidate import Bench, subject, trial_id, under
 from skillopt_git.ids import digest
-from skillopt_git.judges import shape_only
-from skillopt_git.model import RECORD_VERSION, Candidate, Document, Edit, Evidence, EvidenceTask, Pair, Score, Task
+from skillopt_git.judges import agreement, shape_only
+from skillopt_git.model import (
+    RECORD_VERSION,
+    Candidate,
+    Document,
+    Edit,
+    Evidence,
+    EvidenceTask,
+    OpenMap,
+    Pair,
+    Score,
+    Task,
+)
 from skillopt_git.replay import Documents
 from skillopt_git.weighing import FIRST_PAIRS, SUSPECT_OF, Measured, Weighed, futile, suspects, weigh
 
@@ -140,8 +151,13 @@ class _Measuring:
             judge=bench.judge.name,
             tasks=tuple(self._row(task, edit) for task in self.tasks.values()),
             verdict=weighed.verdict,
-            numbers=weighed.numbers,
+            numbers=weighed.numbers | self._judged(),
         )
+
+    def _judged(self) -> OpenMap:
+        """How far the judge agrees with itself, where it was asked several times."""
+        share, answers = agreement(score for pairs in self.scores.values() for pair in pairs for score in pair)
+        return {} if share is None else {"judge_agreement": share, "judge_answers": answers}
 
     def _row(self, task: Task, edit: Edit) -> EvidenceTask:
         (told,) = self._told([task])

@@ -133,6 +133,13 @@ class EditView:
         return _proof(self.gate_numbers)
 
     @property
+    def agreement(self) -> tuple[float, int] | None:
+        """How often two votes of the judge on one answer agreed, and on how many answers; None if it had one vote."""
+        share, answers = self.gate_numbers.get("judge_agreement"), self.gate_numbers.get("judge_answers")
+        told = isinstance(share, float) and isinstance(answers, int) and isfinite(share)
+        return (share, answers) if told else None  # type: ignore[return-value]
+
+    @property
     def figures(self) -> dict[str, float | int | str | None]:
         """The gate's numbers that stand nowhere else."""
         if self.proof is not None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from skillopt_git.judges import CheckJudge, RubricJudge, TaskJudge, judgeable, score_checks, shape_only
+from skillopt_git.judges import CheckJudge, RubricJudge, TaskJudge, agreement, judgeable, score_checks, shape_only
 from skillopt_git.model import Check, Score, Task
 from skillopt_git.ports import Backend, CallFailed, Judge, Reply, Request
 
@@ -154,6 +154,72 @@ def test_unreadable_ruling_is_asked_for_once_more() -> None:
     assert (first.role, first.purpose, first.ask) == ("optimizer", "judge", f"{QUESTION} Be brief | 1")
     assert again.ask.startswith(first.ask)
     assert '{"score"' in again.ask
+
+
+YES, NO, UNREAD = '{"score": 0.9}', '{"score": 0.3}', "I think so"
+
+
+@pytest.mark.parametrize(
+    ("replies", "hard", "soft", "votes"),
+    [
+        ((YES, YES, YES), 1.0, 0.9, (True, True, True)),
+        ((NO, YES, YES), 1.0, 0.9, (False, True, True)),
+        ((NO, YES, NO), 0.0, 0.3, (False, True, False)),
+        ((YES, CallFailed("timeout", "slow"), YES), 1.0, 0.9, (True, True)),
+    ],
+)
+def test_a_judge_that_varies_is_asked_three_times_and_most_votes_decide(
+    replies: tuple[str | CallFailed, ...], hard: float, soft: float, votes: tuple[bool, ...]
+) -> None:
+    """Each in a sample of its own, so that none is remembered for another."""
+    optimizer = Optimizer(list(replies), deterministic=False)
+
+    (score,) = rubric_judge(optimizer).score([(task(rubric="Be brief"), Reply(text="Yes"))])
+
+    assert isinstance(score, Score)
+    assert (score.hard, score.soft, score.votes) == (hard, soft, votes)
+    assert f"{max(votes.count(True), votes.count(False))} of 3 votes" in score.notes
+    assert [request.sample for request in optimizer.asked] == ["vote/1", "vote/2", "vote/3"]
+    assert len({request.ask for request in optimizer.asked}) == 1
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        (YES, CallFailed("timeout", "slow"), NO),
+        (YES, CallFailed("timeout", "slow"), CallFailed("timeout", "slow")),
+        (CallFailed("timeout", "slow"),) * 3,
+    ],
+)
+def test_without_a_majority_nothing_was_measured(replies: tuple[str | CallFailed, ...]) -> None:
+    optimizer = Optimizer(list(replies), deterministic=False)
+
+    (score,) = rubric_judge(optimizer).score([(task(rubric="Be brief"), Reply(text="Yes"))])
+
+    assert score == CallFailed("timeout", "slow")
+
+
+def test_each_answer_has_its_own_votes_and_an_unread_one_is_asked_for_again() -> None:
+    """In the order of the answers."""
+    optimizer = Optimizer([YES, YES, NO, NO, UNREAD, NO, NO], deterministic=False)
+    answers = [(task(rubric="Be brief"), Reply(text=text)) for text in ("Yes", "No")]
+
+    first, second = rubric_judge(optimizer).score(answers)
+
+    assert isinstance(first, Score)
+    assert isinstance(second, Score)
+    assert (first.hard, second.hard) == (1.0, 0.0)
+    assert second.votes == (False, False, False)
+
+
+def test_agreement_is_that_of_any_two_votes_on_one_answer() -> None:
+    """What was judged once says nothing about it."""
+    scores = [Score(hard=1, soft=1, votes=votes) for votes in ((True, True, True), (True, False, True), ())]
+
+    share, answers = agreement([*scores, None])
+    assert share == pytest.approx((1 + 1 / 3) / 2)
+    assert answers == 2
+    assert agreement([]) == (None, 0)
 
 
 def test_rubric_judge_needs_a_rubric() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +20,7 @@ from skillopt_git.pairing import measured, trial
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.replay import replay
 from skillopt_git.weighing import FIRST_PAIRS, weigh
-from tests.learning import PNPM, RULE, RUN, SKILL, TICKET, Answer, acts, document, models, task, told
+from tests.learning import PNPM, RULE, RUN, SKILL, TICKET, Answer, acts, document, models, strict_judge, task, told
 
 TEXT = document(SKILL, "Be brief")
 ADD = Edit(op="add", target=SKILL, text=RULE, need=PNPM)
@@ -34,8 +35,9 @@ def tried(
     golden: tuple[Task, ...] = (),
     rested: Mapping[str, str] | None = None,
     ended: int = 0,
+    judge: Answer = strict_judge,
 ) -> tuple[Candidate, Scripted]:
-    backend = Scripted(script=acts(script), deterministic=False)
+    backend = Scripted(script=acts(script, judge=judge), deterministic=False)
     given = models(backend, held_out)
 
     def again(tasks: Any, documents: Any, sample: str = "") -> Any:
@@ -199,6 +201,23 @@ def test_the_record_decides_as_the_trial_did() -> None:
     assert read.rule == "evidence"
     assert OWN[0].ask.encode() not in stored
     assert b'"s2"' not in stored
+
+
+def test_how_far_the_judge_agrees_with_itself_is_recorded() -> None:
+    """Three votes an answer; one of them differs now and then."""
+    ruled = tuple(replace(item, checks=(), rubric="It uses pnpm.") for item in OWN)
+    asked_for = iter(range(10_000))
+
+    def judge(request: Request) -> Reply:
+        right = "pnpm" in request.ask.split("The answer:")[1]
+        odd = next(asked_for) % 12 == 0
+        return Reply(text=json.dumps({"score": float(right != odd)}))
+
+    found, _ = tried(helped, *ruled, judge=judge)
+
+    assert found.verdict == "strong"
+    assert known(found).numbers["judge_answers"] == 20
+    assert known(found).numbers["judge_agreement"] == pytest.approx(1 - (2 / 3) * (5 / 20))
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -65,6 +65,9 @@ def test_the_page_tells_passes_of_rollouts_and_a_shrunk_estimate() -> None:
     assert "drawn towards nothing by how little is known: +16 points (95 %: -1 points to +33 points)" in told
     assert "biased upward" in told
     assert "8 other tasks were looked at" in told
+    assert "Judge:" not in told
+    judged = body(edit(judge_agreement=0.925, judge_answers=80))
+    assert "two votes on one answer agreed in 92 % of 80 answers" in judged
     assert "up to 31 % of such tasks" in told
     assert "+60" not in told
     assert "Gate figures" not in told
