@@ -20,6 +20,7 @@ from skillopt_git.private import Nightly, Private
 from skillopt_git.whole import write
 
 LOG = "schedule.log"
+LATE = timedelta(hours=1)  # schedulers spread what they start
 LONGEST_LOG = 500_000  # bytes
 # Where programs, the user's settings and the agents' sessions are found.
 KEPT = ("PATH", "XDG_CONFIG_HOME", *(agent.variable for agent in AGENTS.values()))
@@ -72,7 +73,7 @@ def missed(known: Nightly, at: time, now: datetime) -> bool:
 def nights_without(known: Nightly, at: time, now: datetime) -> int:
     """How many times `at` passed since anything was tried or scheduled; 0 where nothing is known."""
     last = _last_sign(known, now)
-    nights, due = 0, last_due(at, now)
+    nights, due = 0, last_due(at, now - LATE)
     while last is not None and last < due:
         nights, due = nights + 1, last_due(at, due - timedelta(minutes=1))
     return nights

@@ -16,9 +16,10 @@ GIT = ("gitrepo", "history", "remote", "targets", "worktrees")  # one adapter: o
 PLACES = {
     "skillopt_git": "nouns",
     **dict.fromkeys(
-        ("agents", "model", "errors", "schema", "config", "ports", "timetable", "transcripts", "window"), "nouns"
+        ("agents", "model", "errors", "findings", "schema", "config", "ports", "timetable", "transcripts", "window"),
+        "nouns",
     ),
-    **dict.fromkeys(("dialogue", "envfile", "folders", "lines", "ownfiles", "programs", "whole"), "files"),
+    **dict.fromkeys(("dialogue", "envfile", "folders", "lines", "locks", "ownfiles", "programs", "whole"), "files"),
     **dict.fromkeys(("sources", "backends", "forges", "schedules", *GIT), "adapters"),
     **dict.fromkeys(("accounts", "anchors", "audit", "decide", "exchange", "index", "ledger", "outcomes"), "keepers"),
     **dict.fromkeys(
@@ -32,7 +33,7 @@ PLACES = {
 OWNERS = {
     "annotated_types": {"config"},
     "betterleaks": {"redact"},
-    "filelock": {"private"},
+    "filelock": {"locks"},
     "git": {"gitrepo"},
     "jinja2": {"render"},
     "msgspec": {"packed"},
