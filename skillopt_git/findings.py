@@ -39,6 +39,9 @@ class Findings:
 
 
 def fault(error: SkilloptError) -> Finding:
-    """An error that the next run would end with, on one line."""
-    message = error.message.replace(":\n  ", ": ").replace("\n  ", "; ")
-    return Finding(message, error.hint, fault=True)
+    """An error that the next run would end with."""
+    return Finding(one_line(error), error.hint, fault=True)
+
+
+def one_line(error: SkilloptError) -> str:
+    return error.message.replace(":\n  ", ": ").replace("\n  ", "; ")

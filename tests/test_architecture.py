@@ -26,7 +26,7 @@ PLACES = {
         ("present", "private", "publish", "record", "reunion", "taskbranch", "tasksfile", "unlearning"), "keepers"
     ),
     **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
-    **dict.fromkeys(("scheduled", "scheduling", "vitals"), "wiring"),
+    **dict.fromkeys(("keeping", "scheduled", "scheduling", "vitals"), "wiring"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),
 }
