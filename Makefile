@@ -11,7 +11,7 @@ help:
 	@echo "make demo       watch a simulated night in a throwaway repository"
 	@echo "make test       format, lint, types, tests with branch coverage"
 	@echo "make corpus     compare what is read of genuine sessions with what they hold"
-	@echo "make scenarios  run every verb that writes in forty states of a repository"
+	@echo "make scenarios  run every verb that writes in forty-three states of a repository"
 	@echo "make kills      kill every verb at every step, and see what the next run makes of it"
 	@echo "make e2e        the tests that need more than this checkout"
 	@echo "make bench      every benchmark"
