@@ -359,6 +359,11 @@ def test_what_will_keep_the_next_run_from_starting_is_listed(
     (folder / "schedule.json").write_text("{")
     assert listed(invoke)[0]["problems"] == ["its schedule.json is damaged: schedule again"]
     assert [path.name for path in folder.iterdir()] == ["schedule.json"]
+    (folder / "schedule.json").unlink()
+    (folder / "schedule.json").symlink_to("schedule.json")
+    assert (
+        "schedule.json cannot be read (Too many levels of symbolic links): look at" in listed(invoke)[0]["problems"][0]
+    )
     shutil.rmtree(repo.path / ".git")
     assert listed(invoke)[0]["problems"] == [
         f"the repository is gone: `skillopt-git unschedule --repo {repo.path}` takes the schedule away"

@@ -365,18 +365,27 @@ RECORDS = ("bank.json", "checkpoint.json", "schedule.json")
         ("index/0a1b.json", b"{", "is damaged: the next run keeps it aside", 0),
         *((name, None, "is a folder: the next run keeps it aside", 0) for name in ("bank.json", "checkpoint.json")),
         ("lock", None, "is a folder: delete it", 1),
+        ("schedule.json", "loop", "cannot be read (Too many levels of symbolic links): look at its owner and mode", 1),
         ("index", b"", "is no folder: move it away", 1),
         ("reports", b"", "is no folder: move it away", 1),
     ],
 )
 def test_what_is_wrong_with_a_private_file_is_told_and_left(
-    name: str, data: bytes | None, words: str, code: int, repo: Repository, doctor: Doctor, page: Callable[..., str]
+    name: str,
+    data: bytes | str | None,
+    words: str,
+    code: int,
+    repo: Repository,
+    doctor: Doctor,
+    page: Callable[..., str],
 ) -> None:
     """A run puts a damaged one aside, and is stopped by a newer one; whoever only looks moves nothing."""
     file = repo.path / ".git" / "skillopt" / name
     file.parent.mkdir(mode=0o700, parents=True)
     if data is None:
         file.mkdir()
+    elif isinstance(data, str):
+        file.symlink_to(file)
     else:
         file.write_bytes(data)
     before = files(repo.path / ".git" / "skillopt")
@@ -620,6 +629,23 @@ def test_a_ledger_with_an_empty_object_is_mended_as_it_says(
     assert doctor()["memory"]["events"] == events
 
 
+def test_a_base_that_cannot_be_read_is_in_the_way_and_the_rest_is_told(
+    repo: Repository, home: Path, doctor: Doctor, page: Callable[..., str], invoke: Run
+) -> None:
+    """What the ledger alone says of proposals is told then."""
+    sessions(home, repo, PNPM)
+    branch = invoke("run")["branch"]
+    sha = repo.git("rev-parse", "main^{tree}").strip()
+    broken = repo.path / ".git" / "objects" / sha[:2] / sha[2:]
+    broken.chmod(0o644)
+    broken.write_bytes(b"")
+
+    record = doctor(code=1)
+
+    assert record["memory"]["open"] == [branch]
+    assert any("in the way: Git " in line for line in page(code=1).splitlines())
+
+
 def test_what_was_read_by_the_last_night_is_not_opened_by_the_next(
     repo: Repository, home: Path, doctor: Doctor
 ) -> None:
@@ -678,12 +704,16 @@ def test_what_was_left_behind_is_told_until_somebody_takes_it_away(repo: Reposit
 
 def test_a_repository_that_may_not_be_written_is_in_the_way(repo: Repository, doctor: Doctor) -> None:
     """As on a disk that is mounted to be read only."""
+    lock = repo.path / ".git" / "skillopt" / "lock"
+    lock.parent.mkdir(mode=0o700)
+    lock.touch()
     with pytest.MonkeyPatch.context() as patch:
         access = os.access
         patch.setattr(os, "access", lambda path, mode: mode & os.W_OK == 0 and access(path, mode))
         told = doctor(code=1)["findings"]
 
-    assert any(f"{repo.path / '.git'} may not be written" in line for line in told)
+    for place in (repo.path / ".git", lock):
+        assert any(f"{place} may not be written" in line for line in told)
 
 
 def test_this_repositorys_schedule_is_told_with_what_is_wrong_with_it(

@@ -38,7 +38,8 @@ def command(
         for line in _sentences(done):
             console.out(line)
         for name, placed, error in done.left:
-            console.note(f"{_name(placed)} is still scheduled with {name}: {error.message}; {error.hint}")
+            why = "; ".join(filter(None, (error.message, error.hint)))
+            console.note(f"{_name(placed)} is still scheduled with {name}: {why}")
     if done.left:
         raise typer.Exit(done.left[0][2].exit_code)
 
