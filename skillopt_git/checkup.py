@@ -1,6 +1,6 @@
 """What there is to read here, and what a run would work with: looked at, never touched.
 
-No transcript is opened and nothing is written, not even a folder.
+No transcript is opened, and nothing is written but what git needs for a moment in a temporary folder.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from skillopt_git import __version__, schema, wiring
+from skillopt_git import __version__, wiring
 from skillopt_git.agents import AGENTS, Agent
 from skillopt_git.config import FILE_NAME, Config, load, user_file
 from skillopt_git.errors import ConfigError, SkilloptError, UsageError
+from skillopt_git.findings import Finding, Findings
 from skillopt_git.gitrepo import GitRepo, execute
+from skillopt_git.keeping import usable
 from skillopt_git.model import Skipped
 from skillopt_git.ports import SessionSource
-from skillopt_git.private import Checkpoint, Private, refuse_newer
-from skillopt_git.targets import default_base
+from skillopt_git.private import Checkpoint, Private, record
+from skillopt_git.targets import Base, default_base
 from skillopt_git.transcripts import UNREADABLE
-from skillopt_git.vitals import Finding, Findings, Vitals, look
+from skillopt_git.vitals import Vitals, look
 
-_ASIDE = "the next run keeps it aside, and reads again what it has read before"
 # Who besides the owner may list a folder, and what they need on the way to it: everybody, or a group.
 _OTHERS = ((0o004, 0o001), (0o040, 0o011))
 
@@ -109,15 +110,16 @@ def check(
     repo = _repository(here, found)
     root = repo.root if repo else None
     config = _config(root, flags, environ, found)
-    checkpoint = _checkpoint(repo.common_dir / "skillopt" / "checkpoint.json", found) if repo else Checkpoint()
+    checkpoint = _checkpoint(repo.private_dir()) if repo else Checkpoint()
     hours = config.harvest.lookback_hours
     first = now - timedelta(hours=hours) if hours else None
     sources = tuple(_sources(config, environ, found, checkpoint, first))
-    state = _repository_state(repo, config, found, checkpoint) if repo else None
+    base = _base(repo, config, found) if repo else None
+    state = _repository_state(repo, base, checkpoint) if repo else None
     backend, simulated = _backend(config, found)
     found.add(*_about_sources(sources), *(Finding(what=note) for note in wiring.unread(config)))
     found.add(*_about_private(state))
-    vitals = look(repo, config, environ, found) if repo else None
+    vitals = look(repo, config, environ, found, base=base, now=now) if repo else None
     return Checkup(
         version=__version__,
         python=platform.python_version(),
@@ -189,13 +191,23 @@ def _backend(config: Config, found: Findings) -> tuple[str | None, bool]:
     return config.replay.backend, False
 
 
-def _repository_state(repo: GitRepo, config: Config, found: Findings, checkpoint: Checkpoint) -> RepositoryState:
-    base = None
+def _base(repo: GitRepo, config: Config, found: Findings) -> Base | None:
+    """The base, if there is one; what a run would teach there has to be fit for it."""
     try:
         base = default_base(repo, config.propose.base)
     except UsageError as error:
         found.fault(error)
-    private = Private(repo.common_dir / "skillopt")  # not `private_dir()`, which would make it
+        return None
+    try:
+        wiring.teachable(config, repo, base)
+    except SkilloptError as error:
+        found.fault(error)
+    return base
+
+
+def _repository_state(repo: GitRepo, base: Base | None, checkpoint: Checkpoint) -> RepositoryState:
+    private = Private(repo.private_dir())
+    files = private.index.glob("*.json") if usable(private) else ()
     return RepositoryState(
         root=str(repo.root or repo.common_dir),
         base=base.branch if base else None,
@@ -203,30 +215,15 @@ def _repository_state(repo: GitRepo, config: Config, found: Findings, checkpoint
         private=str(private.folder),
         mode=_mode(private.folder),
         checkpoint=checkpoint.read,
-        index_bytes=sum(file.stat().st_size for file in private.index.glob("*.json")),
+        index_bytes=sum(file.stat().st_size for file in files),
     )
 
 
-def _checkpoint(path: Path, found: Findings) -> Checkpoint:
-    """Read here and not by `Private`, which puts a damaged one aside."""
+def _checkpoint(folder: Path) -> Checkpoint:
+    """As far as it can be read; that it cannot be is found with the other private files."""
     try:
-        data = path.read_bytes()
-        refuse_newer(data, str(path))
-    except (FileNotFoundError, NotADirectoryError):
-        return Checkpoint()
-    except PermissionError as error:
-        found.add(Finding(f"{path} cannot be read ({error.strerror})", "look at its owner and mode", fault=True))
-        return Checkpoint()
-    except OSError as error:  # a folder, say
-        found.add(Finding(f"{path} cannot be read ({error.strerror})", _ASIDE))
-        return Checkpoint()
-    except ConfigError as error:
-        found.fault(error)
-        return Checkpoint()
-    try:
-        return schema.read(Checkpoint, data, where=str(path))
-    except ConfigError as error:
-        found.add(Finding(error.message.replace("\n  ", " "), _ASIDE))
+        return record(Checkpoint, folder / "checkpoint.json") or Checkpoint()
+    except (ConfigError, OSError):
         return Checkpoint()
 
 

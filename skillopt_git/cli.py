@@ -29,7 +29,7 @@ Verbs: TypeAlias = Mapping[str, tuple[str, str]]
 VERBS: Verbs = {
     "init": ("skillopt_git.commands.init", "Write a settings file and a skill to teach; overwrite nothing."),
     "run": ("skillopt_git.commands.run", "Learn from recent sessions and leave a branch to review."),
-    "dry-run": ("skillopt_git.commands.dry_run", "Learn and report, but write nothing."),
+    "dry-run": ("skillopt_git.commands.dry_run", "Learn and report, but record and propose nothing."),
     "harvest": ("skillopt_git.commands.harvest", "Show the sessions a run would see, and the wishes in them."),
     "doctor": ("skillopt_git.commands.doctor", "Show what there is to read, and what wants attention."),
     "tasks": ("skillopt_git.commands.tasks", "List, show, write, review and share the known tasks."),

@@ -22,16 +22,20 @@ def env_file(environ: Mapping[str, str]) -> Path:
 def variables(path: Path) -> dict[str, str]:
     """What the file sets, none where there is no file: lines `NAME=value`, quoted as for a shell, never expanded.
 
-    Raises `SafetyError` if others may read it, `ConfigError` for a line that is none; values are never told.
+    Raises `SafetyError` if others may read it, `ConfigError` for a line that is none, or where nothing can be read;
+    values are never told.
     """
-    if not path.exists():
-        return {}
-    if os.name == "posix" and path.stat().st_mode & 0o077:
-        raise SafetyError(f"others than you may use {path}, which is for keys", shlex.join(["chmod", "600", str(path)]))
     try:
+        if os.name == "posix" and path.stat().st_mode & 0o077 and path.is_file():
+            closing = shlex.join(["chmod", "600", str(path)])
+            raise SafetyError(f"others than you may use {path}, which is for keys", closing)
         lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return {}
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is no text in UTF-8", "write it anew") from error
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read ({error.strerror})", "look at its owner and mode") from error
     found = (_pair(line, f"line {number} of {path}") for number, line in enumerate(lines, start=1))
     return dict(pair for pair in found if pair is not None)
 

@@ -49,6 +49,8 @@ _ALWAYS = (
     "--no-replace-objects",
     *_settings(f"core.hooksPath={os.devnull}", "core.fsmonitor=false", "commit.gpgSign=false", "gc.auto=0"),
     *_settings("maintenance.auto=false", "core.quotePath=false", "submodule.recurse=false"),
+    # Else a power cut can leave empty objects behind a ref that was moved: the default waits for packs only.
+    *_settings("core.fsync=loose-object,reference"),
     *_settings("i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "log.showSignature=false"),
 )
 # For the private index only: what the user's own index needs is for the user's settings to say.

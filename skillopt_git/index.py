@@ -6,7 +6,7 @@ A memory only: it holds what is redacted, and one that is damaged, or from other
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,15 @@ class _Kept:
 @dataclass(frozen=True, slots=True)
 class _Maker:
     made_by: str
+
+
+def ailing(folder: Path) -> Iterator[Path]:
+    """The files of an index that a harvest would keep aside. Nothing is moved."""
+    for path in sorted(folder.glob("*.json")):
+        try:
+            unpack(path.read_bytes(), _Maker)
+        except (OSError, ValueError):
+            yield path
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def kept(paths: Mapping[Path, bytes]) -> dict[Path, bytes | None]:
         data = found[path] = path.read_bytes() if path.exists() or path.is_symlink() else None
         if data is not None and mark not in data:
             raise ConfigError(
-                f"{path} was not written by this tool", "nothing was changed; move it away, then try again"
+                f"{path} was not written by this tool", "it was left as it is; move it away, then try again"
             )
     return found
 

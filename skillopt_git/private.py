@@ -16,11 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from filelock import FileLock, Timeout
-
 from skillopt_git import schema
 from skillopt_git.bank import Bank, upgraded
 from skillopt_git.errors import Busy, ConfigError
+from skillopt_git.locks import Held, locked
 from skillopt_git.model import RECORD, RECORD_VERSION
 from skillopt_git.transcripts import Home
 from skillopt_git.whole import sweep, write
@@ -28,9 +27,14 @@ from skillopt_git.window import Window
 
 KEY_BYTES = 32
 MACHINE_DIGITS = 8
+_KEY, _MACHINE = rb"(?s:.{%d})" % KEY_BYTES, rb"[0-9a-f]{%d}" % MACHINE_DIGITS
 LONGEST_WAIT = 1.0  # seconds for the lock: somebody may just be looking who holds it
 
 T = TypeVar("T")
+
+
+class Damaged(ConfigError):
+    """A private file that is not what it should be. Whoever only looks leaves it; a run keeps it aside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,12 +111,12 @@ class Private:
 
     def key(self) -> bytes:
         """The random key behind redaction marks; made on first use, by whoever comes first."""
-        return self._once("key", secrets.token_bytes(KEY_BYTES), rb"(?s:.{%d})" % KEY_BYTES)
+        return self._once("key", secrets.token_bytes(KEY_BYTES), _KEY)
 
     def machine(self) -> str:
         """What the ledger calls this clone: drawn once at random, so that nothing about the machine is in it."""
         drawn = secrets.token_hex(MACHINE_DIGITS // 2).encode()
-        return self._once("machine", drawn, rb"[0-9a-f]{%d}" % MACHINE_DIGITS).decode("ascii")
+        return self._once("machine", drawn, _MACHINE).decode("ascii")
 
     def bank(self) -> Bank:
         return self._load(Bank, "bank.json", upgraded) or Bank()
@@ -150,36 +154,23 @@ class Private:
 
     def _load(self, type_: type[T], name: str, upgrade: Callable[[bytes], bytes] = bytes) -> T | None:
         """Raises `ConfigError` for a record of a newer tool, which is not damaged."""
-        path = self.folder / name
-        data = self._read(path)
-        if data is None:
-            return None
-        refuse_newer(data, str(path))
         try:
-            return schema.read(type_, upgrade(data), where=str(path))
-        except (ConfigError, AttributeError, TypeError, ValueError):
-            self.aside(path)
+            return record(type_, self.folder / name, upgrade)
+        except Damaged:
+            self.aside(self.folder / name)
             return None
 
     def _once(self, name: str, drawn: bytes, form: bytes) -> bytes:
         """What the file holds, if it has the form; else what was drawn, or what somebody else drew just before."""
         path = self.folder / name
-        data = self._read(path)
-        if data is not None and not re.fullmatch(form, data):
+        try:
+            data = _formed(path, form)
+        except Damaged:
             self.aside(path)
             data = None
         if data is None:
             write(self.made() / name, drawn, replace=False)
         return path.read_bytes() if data is None else data
-
-    def _read(self, path: Path) -> bytes | None:
-        """None where there is nothing, or a folder, which is put aside. One that may not be read is no damage."""
-        if path.is_dir():
-            self.aside(path)
-        try:
-            return path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
 
     def aside(self, path: Path) -> None:
         """Out of the way, and not lost: a person may want to look what was in it."""
@@ -191,38 +182,84 @@ class Private:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """One writer at a time, in all work trees. The system lets go of it when a process dies."""
-        held = FileLock(self.made() / "lock", timeout=LONGEST_WAIT)
         owner = self.folder / "lock.owner"
         try:
-            held.acquire()
-        except Timeout as error:
+            with locked(self.made() / "lock", wait=LONGEST_WAIT):
+                try:
+                    write(owner, f"process {os.getpid()}".encode())
+                    sweep(self.folder, owner.stat().st_mtime)
+                    yield
+                finally:
+                    with suppress(OSError):
+                        owner.unlink()
+        except Held as error:
             raise Busy(f"{self._owner()} is already at work in this repository", "try again when it is done") from error
-        try:
-            write(owner, f"process {os.getpid()}".encode())
-            sweep(self.folder, owner.stat().st_mtime)
-            yield
-        finally:
-            with suppress(OSError):
-                owner.unlink()
-            held.release()
 
     def holder(self) -> str | None:
         """Who is at work here; None when nobody is, whatever a process that was killed left behind."""
         if not (self.folder / "lock").is_file():
             return None
-        probe = FileLock(self.folder / "lock", timeout=0)
         try:
-            probe.acquire()
-        except Timeout:
+            with locked(self.folder / "lock", wait=0):
+                return None
+        except Held:
             return self._owner()
         except OSError:  # what may not be written here, nobody is writing
             return None
-        probe.release()
-        return None
 
     def _owner(self) -> str:
         owner = self.folder / "lock.owner"
         return owner.read_text(encoding="utf-8", errors="replace") if owner.is_file() else "another process"
+
+
+def ailing(folder: Path) -> Iterator[tuple[Path, ConfigError | OSError]]:
+    """The records of a private folder that a run could not read, and why. Nothing is moved or made.
+
+    `Damaged` ones a run keeps aside; with any other it ends.
+    """
+    asked: Mapping[str, Callable[[Path], object]] = {
+        "bank.json": lambda path: record(Bank, path, upgraded),
+        "checkpoint.json": lambda path: record(Checkpoint, path),
+        "schedule.json": lambda path: record(Nightly, path),
+        "key": lambda path: _formed(path, _KEY),
+        "machine": lambda path: _formed(path, _MACHINE),
+    }
+    for name, read in asked.items():
+        try:
+            read(folder / name)
+        except (ConfigError, OSError) as error:
+            yield folder / name, error
+
+
+def record(type_: type[T], path: Path, upgrade: Callable[[bytes], bytes] = bytes) -> T | None:
+    """What the file holds; None where there is none. Raises `Damaged`, and `ConfigError` for one of a newer tool."""
+    data = _data(path)
+    if data is None:
+        return None
+    refuse_newer(data, str(path))
+    try:
+        return schema.read(type_, upgrade(data), where=str(path))
+    except ConfigError as error:
+        raise Damaged(error.message) from error
+    except (AttributeError, TypeError, ValueError) as error:
+        raise Damaged(f"{path} is not valid") from error
+
+
+def _formed(path: Path, form: bytes) -> bytes | None:
+    data = _data(path)
+    if data is not None and not re.fullmatch(form, data):
+        raise Damaged(f"{path} is not valid")
+    return data
+
+
+def _data(path: Path) -> bytes | None:
+    """None where there is nothing. A folder is damage; a file that may not be read is none."""
+    if path.is_dir():
+        raise Damaged(f"{path} is a folder")
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def refuse_newer(data: bytes, where: str) -> None:

@@ -6,18 +6,21 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, time, timedelta
 from pathlib import Path
+from typing import IO
 
 from skillopt_git.agents import AGENTS
 from skillopt_git.envfile import env_file, variables
-from skillopt_git.errors import UsageError
+from skillopt_git.errors import ConfigError, SkilloptError, UsageError
 from skillopt_git.private import Nightly, Private
 from skillopt_git.whole import write
 
 LOG = "schedule.log"
+LATE = timedelta(hours=1)  # schedulers spread what they start
 LONGEST_LOG = 500_000  # bytes
 # Where programs, the user's settings and the agents' sessions are found.
 KEPT = ("PATH", "XDG_CONFIG_HOME", *(agent.variable for agent in AGENTS.values()))
@@ -26,7 +29,8 @@ KEPT = ("PATH", "XDG_CONFIG_HOME", *(agent.variable for agent in AGENTS.values()
 def run(folder: Path, words: Sequence[str], *, at: time, if_missed: bool, now: datetime) -> int | None:
     """Runs the tool with `words`; its exit code, or None if `if_missed` and no night was: it may also be due just now.
 
-    `folder` is the repository's private one: where git lies is known only from there.
+    `folder` is the repository's private one: where git lies is known only from there. What keeps a run from starting is
+    told to the log and gives its exit code, as a run's own failures do.
     """
     if not folder.parent.is_dir():
         raise UsageError(
@@ -35,12 +39,16 @@ def run(folder: Path, words: Sequence[str], *, at: time, if_missed: bool, now: d
         )
     folder.mkdir(mode=0o700, exist_ok=True)
     private = Private(folder)
-    known = private.nightly()
+    try:
+        known = private.nightly()
+    except ConfigError as error:  # a newer tool's: it is not ours to note anything in it
+        with _log(folder, words, now) as log:
+            return _refused(log, error)
     if if_missed and not missed(known, at, now):
         return None
-    environ = {**os.environ, **environment(known.environ, os.environ)}
-    private.save(private.nightly_file.name, replace(known, tried=now, code=None))
-    code = _logged(folder, words, environ, now)
+    with _log(folder, words, now) as log:
+        private.save(private.nightly_file.name, replace(known, tried=now, code=None))
+        code = _ran(folder, words, known, log)
     # Read anew: it may have been scheduled again meanwhile.
     private.save(private.nightly_file.name, replace(private.nightly(), tried=now, code=code))
     return code
@@ -57,11 +65,24 @@ def environment(known: Mapping[str, str], environ: Mapping[str, str]) -> dict[st
 
 
 def missed(known: Nightly, at: time, now: datetime) -> bool:
-    """Whether the last time of day `at` passed without a run. A moment that is still to come says nothing: then a
-    clock went back."""
-    due = last_due(at, now)
-    moments = [moment.astimezone() for moment in (known.since, known.tried) if moment is not None]
-    return not any(due <= moment <= now for moment in moments)
+    """Whether the last time of day `at` passed without a run; so it did where nothing is known."""
+    last = _last_sign(known, now)
+    return last is None or last < last_due(at, now)
+
+
+def nights_without(known: Nightly, at: time, now: datetime) -> int:
+    """How many times `at` passed since anything was tried or scheduled; 0 where nothing is known."""
+    last = _last_sign(known, now)
+    nights, due = 0, last_due(at, now - LATE)
+    while last is not None and last < due:
+        nights, due = nights + 1, last_due(at, due - timedelta(minutes=1))
+    return nights
+
+
+def _last_sign(known: Nightly, now: datetime) -> datetime | None:
+    """When a run was tried or scheduled last. A moment that is still to come says nothing: then a clock went back."""
+    moments = (moment.astimezone() for moment in (known.since, known.tried) if moment is not None)
+    return max((moment for moment in moments if moment <= now), default=None)
 
 
 def last_due(at: time, now: datetime) -> datetime:
@@ -71,26 +92,35 @@ def last_due(at: time, now: datetime) -> datetime:
     return next(moment for moment in due if moment <= now)
 
 
-def _logged(folder: Path, words: Sequence[str], environ: Mapping[str, str], now: datetime) -> int:
+@contextmanager
+def _log(folder: Path, words: Sequence[str], now: datetime) -> Iterator[IO[str]]:
     path = folder / LOG
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(opened, "w", encoding="utf-8", errors="backslashreplace") as log:
         log.write(f"--- {now.astimezone():%Y-%m-%d %H:%M:%S %z}: {shlex.join(words)}\n")
         log.flush()
-        # `-P`: what lies in the current folder must not be taken for a module.
-        command = [sys.executable, "-P", "-m", "skillopt_git", *words]
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=environ,
-            check=False,
-        )
-        log.write(f"--- exit {done.returncode}\n")
+        yield log
     _shorten(path)
+
+
+def _ran(folder: Path, words: Sequence[str], known: Nightly, log: IO[str]) -> int:
+    """The exit code of the run, or of what kept it from starting; told in the log."""
+    try:
+        environ = {**os.environ, **environment(known.environ, os.environ)}
+    except SkilloptError as error:
+        return _refused(log, error)
+    # `-P`: what lies in the current folder must not be taken for a module.
+    command = [sys.executable, "-P", "-m", "skillopt_git", *words]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=environ, check=False
+    )
+    log.write(f"--- exit {done.returncode}\n")
     return done.returncode
+
+
+def _refused(log: IO[str], error: SkilloptError) -> int:
+    log.write(f"error: {error.message}\n  {error.hint}\n--- exit {error.exit_code}\n")
+    return error.exit_code
 
 
 def _shorten(log: Path) -> None:

@@ -6,25 +6,31 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 
 from skillopt_git import config
 from skillopt_git.envfile import env_file
 from skillopt_git.errors import ConfigError, SkilloptError, UsageError
+from skillopt_git.findings import Finding, fault
 from skillopt_git.gitrepo import GitRepo
-from skillopt_git.private import Nightly, Private
-from skillopt_git.scheduled import LOG, environment, kept
+from skillopt_git.private import Damaged, Nightly, Private, record
+from skillopt_git.programs import ProgramFailed
+from skillopt_git.scheduled import LOG, environment, kept, nights_without
 from skillopt_git.schedules.crontab import Crontab
 from skillopt_git.schedules.launchd import Launchd
 from skillopt_git.schedules.systemd import Systemd
 from skillopt_git.schedules.windows import Windows
 from skillopt_git.timetable import Entry, Placed, Scheduler, clock, entry_id, refuse_unwritable
+from skillopt_git.whole import write
 from skillopt_git.worktrees import main_worktree
 
 AUTO = "auto"
+LONGEST_RUN = timedelta(days=1)
+AGAIN = "schedule again"
 # What a platform has of its own makes up for nights that the machine slept through; cron does so only after a restart.
 OWN = {"darwin": ("launchd",), "win32": ("windows",)}
 
@@ -37,7 +43,7 @@ class Standing:
     placed: Placed
     nightly: Nightly
     log: Path | None
-    problems: tuple[str, ...]
+    problems: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ class Scheduled:
 
 
 def schedulers(environ: Mapping[str, str]) -> dict[str, Scheduler]:
-    known: list[Scheduler] = [Systemd(environ), Crontab(), Launchd(environ), Windows(environ)]
+    known: list[Scheduler] = [Systemd(environ), Crontab(environ), Launchd(environ), Windows(environ)]
     return {item.name: item for item in known}
 
 
@@ -121,12 +127,8 @@ def schedule(
     repo = GitRepo.open(Path(entry.repository))
     notes = _foreseen(repo.root, environ)
     files = tuple(scheduler.plan(entry))
-    private = Private(repo.private_dir())
-    before = private.nightly()
-    private.save(
-        private.nightly_file.name, Nightly(environ=kept(environ), since=now, tried=before.tried, code=before.code)
-    )
-    notes += scheduler.install(entry)
+    with _noted(Private(repo.private_dir()), now, environ):
+        notes += scheduler.install(entry)
     moved = []
     others = [item for item in schedulers(environ).values() if item.name != scheduler.name]
     standing, unread = _all(others)
@@ -138,21 +140,57 @@ def schedule(
     return Scheduled(entry, scheduler.name, files, tuple(moved), tuple(notes))
 
 
+@contextmanager
+def _noted(private: Private, now: datetime, environ: Mapping[str, str]) -> Iterator[None]:
+    """Notes what the runs need, and takes it back if there will be none.
+
+    It comes first, for a scheduler may start a run at once, and that has to know of no missed night.
+    """
+    before = private.nightly()
+    old = private.nightly_file.read_bytes() if private.nightly_file.is_file() else None
+    new = Nightly(environ=kept(environ), since=now, tried=before.tried, code=before.code)
+    private.save(private.nightly_file.name, new)
+    try:
+        yield
+    except BaseException:
+        if old is None:
+            private.nightly_file.unlink()
+        else:
+            write(private.nightly_file, old)
+        raise
+
+
 def _foreseen(root: Path | None, environ: Mapping[str, str]) -> list[str]:
     """What will be in the way at night. Raises for settings or a file of keys that would end every run."""
-    there = {"HOME": environ.get("HOME", ""), **environment(kept(environ), environ)}
-    keys = env_file(there)
+    there = _there(kept(environ), environ)
     settings = config.load(root, environ=there)
-    notes = []
-    if not settings.replay.backend:
-        notes.append(
-            "no backend is chosen for scheduled runs, and each will end with that: set replay.backend in "
-            f"{config.user_file(there)}, or SKILLOPT_REPLAY_BACKEND in {keys}"
-        )
+    notes = [] if settings.replay.backend else [_backendless(there).text]
     lost = [item.env for item in config.settings() if environ.get(item.env) and item.env not in there]
     if lost:
-        notes.append(f"scheduled runs do not see {', '.join(lost)}: what they need of it belongs in {keys}")
+        notes.append(f"scheduled runs do not see {', '.join(lost)}: what they need of it belongs in {env_file(there)}")
     return notes
+
+
+def foreseen(standing: Standing, root: Path | None, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """The settings that would end the scheduled runs of the repository at `root`, though perhaps no run of a person."""
+    try:
+        there = _there(standing.nightly.environ, environ)
+        settings = config.load(root, environ=there)
+    except SkilloptError as error:
+        yield fault(error)
+        return
+    if not settings.replay.backend:
+        yield _backendless(there)
+
+
+def _there(known: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a scheduled run, as far as it decides about settings."""
+    return {"HOME": environ.get("HOME", ""), **environment(known, environ)}
+
+
+def _backendless(there: Mapping[str, str]) -> Finding:
+    remedy = f"set replay.backend in {config.user_file(there)}, or SKILLOPT_REPLAY_BACKEND in {env_file(there)}"
+    return Finding("no backend is chosen for scheduled runs, and each will end with that", remedy, fault=True)
 
 
 # --- unschedule and list -----------------------------------------------------------------------------------------
@@ -160,14 +198,18 @@ def _foreseen(root: Path | None, environ: Mapping[str, str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Unscheduled:
-    """What was taken away, by scheduler, and why some could not be looked at."""
+    """What was taken away, by scheduler; what is still there, with why; and why some could not be looked at."""
 
     removed: tuple[tuple[str, Placed], ...]
+    left: tuple[tuple[str, Placed, SkilloptError], ...]
     unread: tuple[SkilloptError, ...]
 
 
 def unschedule(path: Path | None, *, with_: str | None, environ: Mapping[str, str] = os.environ) -> Unscheduled:
-    """Takes the repository at `path`, which may be gone, out of its schedulers; with None every repository."""
+    """Takes the repository at `path`, which may be gone, out of its schedulers; with None every repository.
+
+    Raises where there is only one thing to do, and it cannot be done.
+    """
     asked = [chosen(with_, environ)] if with_ else list(schedulers(environ).values())
     mine, not_opened = _named(path) if path else (None, None)
     standing, unread = _all(asked)
@@ -175,11 +217,28 @@ def unschedule(path: Path | None, *, with_: str | None, environ: Mapping[str, st
     if not found:
         for error in (*unread, *([not_opened] if not_opened else ())):
             raise error
+    removed: list[tuple[str, Placed]] = []
+    left: list[tuple[str, Placed, SkilloptError]] = []
     for item, placed in found:
-        item.remove(placed.id)
-        if placed.entry is not None and (file := Private(Path(placed.entry.private)).nightly_file).is_file():
-            file.unlink()
-    return Unscheduled(tuple((item.name, placed) for item, placed in found), unread)
+        try:
+            item.remove(placed.id)
+        except SkilloptError as error:
+            left.append((item.name, placed, error))
+        except OSError as error:
+            left.append((item.name, placed, ProgramFailed(f"{error.filename}: {error.strerror}")))
+        else:
+            removed.append((item.name, placed))
+            _forget(placed)
+    if len(found) == len(left) == 1:
+        raise left[0][2]
+    return Unscheduled(tuple(removed), tuple(left), unread)
+
+
+def _forget(placed: Placed) -> None:
+    """What its runs needed. Where it cannot be deleted, it does no harm."""
+    if placed.entry is not None:
+        with suppress(OSError):
+            Private(Path(placed.entry.private)).nightly_file.unlink()
 
 
 def _named(path: Path) -> tuple[frozenset[str], SkilloptError | None]:
@@ -191,10 +250,12 @@ def _named(path: Path) -> tuple[frozenset[str], SkilloptError | None]:
         return frozenset(map(entry_id, names)), error
 
 
-def listed(environ: Mapping[str, str] = os.environ) -> tuple[tuple[Standing, ...], tuple[SkilloptError, ...]]:
-    """Every entry of this user, and why schedulers could not be looked at."""
+def listed(
+    environ: Mapping[str, str] = os.environ, *, now: datetime
+) -> tuple[tuple[Standing, ...], tuple[SkilloptError, ...]]:
+    """Every entry of this user, and why schedulers could not be looked at. Writes nothing, in no repository."""
     standing, unread = _all(list(schedulers(environ).values()))
-    return tuple(_standing(item.name, placed) for item, placed in standing), unread
+    return tuple(_standing(item.name, placed, environ, now) for item, placed in standing), unread
 
 
 def _all(
@@ -210,24 +271,47 @@ def _all(
     return found, tuple(unread)
 
 
-def _standing(scheduler: str, placed: Placed) -> Standing:
-    entry = placed.entry
+def _standing(scheduler: str, placed: Placed, environ: Mapping[str, str], now: datetime) -> Standing:
+    entry, problems = placed.entry, [Finding(what, AGAIN) for what in placed.problems]
     if entry is None:
-        return Standing(scheduler, placed, Nightly(), None, placed.problems)
-    log, problems = Path(entry.private, LOG), list(placed.problems)
+        return Standing(scheduler, placed, Nightly(), None, tuple(problems))
+    log, file = Path(entry.private, LOG), Private(Path(entry.private)).nightly_file
+    nightly = Nightly()
     try:
-        nightly = Private(Path(entry.private)).nightly()
+        nightly = record(Nightly, file) or nightly
+    except Damaged:
+        problems.append(Finding("its schedule.json is damaged", AGAIN))
     except ConfigError as error:  # a newer tool's
-        nightly = Nightly()
-        problems.append(error.message)
-    return Standing(scheduler, placed, nightly, log, (*problems, *_problems(entry, nightly, log)))
+        problems.append(fault(error))
+    except OSError as error:
+        problems.append(Finding(f"{file} cannot be read ({error.strerror})", "look at its owner and mode", fault=True))
+    problems += [*_about_entry(entry, nightly, environ), *_about_runs(entry, nightly, log, now)]
+    return Standing(scheduler, placed, nightly, log, tuple(problems))
 
 
-def _problems(entry: Entry, nightly: Nightly, log: Path) -> Iterator[str]:
-    if not Path(entry.repository).is_dir():
+def _about_entry(entry: Entry, nightly: Nightly, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """What would keep the next run from starting."""
+    if not Path(entry.repository).is_dir() or not Path(entry.private).parent.is_dir():
         removal = shlex.join(["skillopt-git", "unschedule", "--repo", entry.repository])
-        yield f"the repository is gone: `{removal}` takes the schedule away"
+        yield Finding("the repository is gone", f"`{removal}` takes the schedule away", fault=True)
     if not Path(entry.python).exists():
-        yield f"the interpreter {entry.python} is gone: schedule again"
+        yield Finding(f"the interpreter {entry.python} is gone", AGAIN, fault=True)
+    try:
+        environment(nightly.environ, environ)
+    except SkilloptError as error:
+        yield fault(error)
+
+
+def _about_runs(entry: Entry, nightly: Nightly, log: Path, now: datetime) -> Iterator[Finding]:
+    """What the nights so far tell."""
     if nightly.code:
-        yield f"the last run ended with {nightly.code}: see {log}"
+        yield Finding(f"the last run ended with {nightly.code}", f"see {log}")
+    started = nightly.tried.astimezone() if nightly.tried and nightly.code is None else None
+    if started and now - started > LONGEST_RUN:
+        what = f"the last run has not ended since {started.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        yield Finding(what, f"see {log}, and end it if it hangs; if it was killed, the next one begins anew")
+    nights = nights_without(nightly, entry.time, now)
+    if nights:
+        what = "the last night" if nights == 1 else f"the last {nights} nights"
+        remedy = "if the machine was on, look whether the scheduler works; `skillopt-git run` makes up for it"
+        yield Finding(f"{what} passed without a run", remedy)

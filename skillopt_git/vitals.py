@@ -1,53 +1,32 @@
-"""What state the repository and its memory are in: may it be written, who is at work, what the last night came to, what
-is scheduled. Looked at, never touched.
+"""What state the repository and its memory are in: who is at work, what the last night came to, what is scheduled.
+
+Looked at, never touched.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from skillopt_git import scheduling, workshop
 from skillopt_git.config import Config
-from skillopt_git.crash import LOG
-from skillopt_git.errors import SkilloptError
+from skillopt_git.errors import GitError, SkilloptError
+from skillopt_git.findings import Finding, Findings
 from skillopt_git.gitrepo import GitRepo
+from skillopt_git.keeping import about_files, about_folders, usable
 from skillopt_git.ledger import Contents, Ledger
 from skillopt_git.private import Private
-from skillopt_git.recall import recall
+from skillopt_git.recall import History, recall
+from skillopt_git.targets import Base
 from skillopt_git.timetable import entry_id
 from skillopt_git.worktrees import main_worktree
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What wants attention, and what to do about it. A `fault` is in the way of the next run."""
-
-    what: str
-    remedy: str = ""
-    fault: bool = False
-
-    @property
-    def sentence(self) -> str:
-        text = f"{self.what}: {self.remedy}" if self.remedy else self.what
-        return f"{text[0].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
-
-
-@dataclass(slots=True)
-class Findings:
-    """Each once, in the order they were met."""
-
-    told: dict[Finding, None] = field(default_factory=dict)
-
-    def add(self, *findings: Finding) -> None:
-        self.told.update(dict.fromkeys(findings))
-
-    def fault(self, error: SkilloptError) -> None:
-        """An error that the next run would end with."""
-        message = error.message.replace(":\n  ", ": ").replace("\n  ", "; ")
-        self.add(Finding(message, error.hint, fault=True))
+# After a power cut, say. The objects of the ledger are in other clones too, if it was ever pushed.
+_MEND = (
+    "`git fsck` names what is empty or missing: delete the empty files, then `git update-ref -d {ref}` and "
+    "`skillopt-git ledger fetch`"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,18 +55,20 @@ class Vitals:
     schedules: tuple[scheduling.Standing, ...]
 
 
-def look(repo: GitRepo, config: Config, environ: Mapping[str, str], found: Findings) -> Vitals:
-    private = Private(repo.common_dir / "skillopt")
+def look(
+    repo: GitRepo, config: Config, environ: Mapping[str, str], found: Findings, *, base: Base | None, now: datetime
+) -> Vitals:
+    private = Private(repo.private_dir())
     identity = repo.identity()
     if identity is None:
         remedy = (
             "`git config --global user.name` and `user.email` set it; until then merges are made in the tool's name"
         )
         found.add(Finding("git does not know who you are", remedy))
-    found.add(*_unwritable(repo, private), *_left_behind(private))
+    found.add(*about_folders(repo, private), *(about_files(private) if usable(private) else ()))
     ledger = workshop.ledger(config, repo)
     known = _ledger(ledger, found)
-    history = recall(known.events, simulated=True)
+    history = _history(repo, config, known, found, base=base, now=now)
     runs = [event for event in known.events if event.type == "run"]
     last = max(runs, key=lambda event: event.run or "", default=None)
     return Vitals(
@@ -96,7 +77,7 @@ def look(repo: GitRepo, config: Config, environ: Mapping[str, str], found: Findi
         ledger_commit=repo.ref(ledger.ref),
         events=len(known.events),
         damaged=known.damaged,
-        at_work=private.holder(),
+        at_work=private.holder() if usable(private) else None,
         last_night=None
         if last is None
         else LastNight(
@@ -106,33 +87,8 @@ def look(repo: GitRepo, config: Config, environ: Mapping[str, str], found: Findi
             outcome=str(last.data["verdict"] or last.data["reason"]),
         ),
         pending=tuple(item.branch for item in history.proposals if item.open),
-        schedules=tuple(_schedules(repo, environ, found)),
+        schedules=tuple(_schedules(repo, environ, found, now)),
     )
-
-
-# --- may it be written -------------------------------------------------------------------------------------------
-
-
-def _unwritable(repo: GitRepo, private: Private) -> Iterator[Finding]:
-    """Folders that every run writes to; the private one is made if it is not there yet."""
-    for folder in (repo.common_dir, repo.common_dir / "objects", repo.common_dir / "refs", private.folder):
-        if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
-            yield Finding(
-                f"{folder} may not be written", "look at its owner and mode, or at how it is mounted", fault=True
-            )
-
-
-def _left_behind(private: Private) -> Iterator[Finding]:
-    """What damaged files and unexpected errors left: nobody else will take it away."""
-    for path in sorted(private.folder.rglob("*.damaged-*")):
-        remedy = "look what was in it, and delete it when you know"
-        yield Finding(f"a private file was damaged and is kept as {path}", remedy)
-    log = private.folder / LOG
-    if log.is_file():
-        day = f"{datetime.fromtimestamp(log.stat().st_mtime, UTC):%Y-%m-%d}"
-        yield Finding(
-            f"an error that nobody expected is kept in {log} ({day})", "report it, and delete it when it is mended"
-        )
 
 
 # --- the memory --------------------------------------------------------------------------------------------------
@@ -141,7 +97,10 @@ def _left_behind(private: Private) -> Iterator[Finding]:
 def _ledger(ledger: Ledger, found: Findings) -> Contents:
     try:
         known = ledger.contents()
-    except SkilloptError as error:  # a newer tool's, or objects that are missing
+    except GitError as error:  # objects that are missing or empty
+        found.add(Finding(f"the ledger cannot be read: {error.message}", _MEND.format(ref=ledger.ref), fault=True))
+        return Contents()
+    except SkilloptError as error:  # a newer tool's
         found.fault(error)
         return Contents()
     if known.damaged:
@@ -151,13 +110,27 @@ def _ledger(ledger: Ledger, found: Findings) -> Contents:
     return known
 
 
-def _schedules(repo: GitRepo, environ: Mapping[str, str], found: Findings) -> Iterator[scheduling.Standing]:
+def _history(
+    repo: GitRepo, config: Config, known: Contents, found: Findings, *, base: Base | None, now: datetime
+) -> History:
+    """With what people did since, as `status` tells it, where that can be known."""
+    if base is not None and known.events:
+        try:
+            return workshop.open_workshop(repo, config, now=now).everything()
+        except SkilloptError as error:  # objects of a proposal or the base that are missing
+            found.fault(error)
+    return recall(known.events, simulated=True)
+
+
+def _schedules(
+    repo: GitRepo, environ: Mapping[str, str], found: Findings, now: datetime
+) -> Iterator[scheduling.Standing]:
     """This repository's; what is wrong with one is a finding."""
     own = entry_id(str(main_worktree(repo)))
-    standing, unread = scheduling.listed(environ)
+    standing, unread = scheduling.listed(environ, now=now)
     found.add(*(Finding(error.message, error.hint) for error in unread))
     for item in standing:
         if item.placed.id == own:
-            remedy = "`skillopt-git schedule` writes it anew"
-            found.add(*(Finding(f"scheduled with {item.scheduler}: {problem}", remedy) for problem in item.problems))
+            problems = (*item.problems, *scheduling.foreseen(item, repo.root, environ))
+            found.add(*(replace(each, what=f"scheduled with {item.scheduler}: {each.what}") for each in problems))
             yield item

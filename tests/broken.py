@@ -31,6 +31,7 @@ from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event
 from skillopt_git.private import KEY_BYTES, Private
 from skillopt_git.recall import History, recall
+from skillopt_git.wiring import DEFAULT_SKILL
 from tests.breaking import KILLED, Ended, Point, When, played
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, snapshot, tree
@@ -70,10 +71,14 @@ POINTS: tuple[tuple[str, Scene, Point], ...] = (
     ("it is merged", "adopt", Point("skillopt_git.decide:merge")),
     ("the refusal is remembered", "reject", Point("skillopt_git.ledger:Ledger.append", nth=2)),
     ("the branch is kept at its anchor", "reject", Point(GIT, words=("update-ref", "refs/skillopt/rejected/"))),
+    ("the refused branch is deleted", "reject", Point(GIT, words=("update-ref", "'-d'", BRANCHES))),
     ("the branch is rebuilt without it", "reject one", Point(GIT, words=("update-ref", BRANCHES))),
     ("a branch without the rule is made", "unlearn", Point("skillopt_git.unlearning:_place")),
     ("it is unlearned", "unlearn", Point("skillopt_git.unlearning:merge")),
 )
+# What a verb that merges moves of the user's, as `git merge` would.
+_MERGE = ("refs/heads/main", DEFAULT_SKILL, ".git/index", ".git/ORIG_HEAD", ".git/logs/HEAD")
+MOVED: dict[Scene, tuple[str, ...]] = {"adopt": _MERGE, "unlearn": _MERGE}
 
 
 @dataclass(frozen=True)
@@ -189,8 +194,7 @@ def broken(stage: Stage, name: Scene, point: Point, label: str, right: dict[str,
     before = _users(stage)
     died = stage.play(words, now=LATER, point=point)
     wrong = [] if died.code == KILLED else [f"did not die there, but ended with {died.code}: {died.err or died.said}"]
-    if words == ["run"] and _users(stage) != before:
-        wrong.append("something of the user's was touched")
+    wrong += _touched(before, _users(stage), MOVED.get(name, ()))
     wrong += [*_damage(stage)]
     _age(stage.private)
     again = stage.play(words, now=LATER + timedelta(hours=1)) if words != ["run"] else None
@@ -212,16 +216,20 @@ def _done_already(again: Ended) -> bool:
     )
 
 
-def _users(stage: Stage) -> dict[str, Any]:
-    """Everything that is not ours: our folder may appear, and our branches may move."""
-    found = dict(snapshot(stage.repo))
-    found["refs"] = [line for line in stage.repo.git("for-each-ref").splitlines() if not _ours(line.split("\t")[1])]
-    found["names"] = sorted({path.name for path in (stage.repo.path / ".git").iterdir()} - {"skillopt"})
+def _touched(before: dict[str, object], now: dict[str, object], allowed: Sequence[str]) -> Iterator[str]:
+    for name in sorted({*before, *now} - {*allowed}):
+        if before.get(name) != now.get(name):
+            yield f"touched: {name}"
+
+
+def _users(stage: Stage) -> dict[str, object]:
+    """Everything that is not ours, by a name for each: our folder may appear, and our branches may move."""
+    taken: dict[str, Any] = dict(snapshot(stage.repo, ours=(BRANCHES, "refs/skillopt/")))
+    found: dict[str, object] = {"stash": taken["stash"], **dict(line.split(" ") for line in taken["refs"])}
+    for place, files in {**taken["trees"], ".git": taken["git"]}.items():
+        found |= {str(Path(place, name)).removeprefix(f"{stage.repo.path}/"): file for name, file in files.items()}
+    found["names"] = [name for name in taken["names"] if name not in ("skillopt", "ORIG_HEAD")]
     return found
-
-
-def _ours(ref: str) -> bool:
-    return ref.startswith(("refs/skillopt/", "refs/heads/sleep/"))
 
 
 def _damage(stage: Stage) -> Iterator[str]:

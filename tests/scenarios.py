@@ -1,4 +1,4 @@
-"""Forty states a repository may be in, each for the four verbs that write: `make scenarios` prints the table.
+"""Forty-three states a repository may be in, each for the four verbs that write: `make scenarios` prints the table.
 
 `python -m tests.scenarios --markdown` prints it as the page `docs/scenarios.md`.
 """
@@ -26,6 +26,7 @@ from tests.states import (
     failing_hooks,
     folder_replaced_by_a_link,
     in_the_submodule,
+    in_the_way,
     linked,
     locked,
     merging,
@@ -41,12 +42,13 @@ from tests.states import (
     shallow,
     somebody_elses,
     sparse,
+    stashing,
     unborn,
     with_submodule,
 )
 from tests.verbs import BLOCK, NOTES, VERBS, Scenario, Verb, told
 
-# --- the forty ---------------------------------------------------------------------------------------------------
+# --- the states ---------------------------------------------------------------------------------------------------
 
 
 def _untaught(words: str) -> dict[Verb, str]:
@@ -70,7 +72,7 @@ IDENT = b"# Notes\n\n$Id$\n"
 HOOKS = ("commit-msg", "post-checkout", "reference-transaction")
 
 on = partial(Scenario, make=ordinary)
-FORTY: tuple[Scenario, ...] = (
+STATES: tuple[Scenario, ...] = (
     on(name="clean"),
     on(name="dirty tree (stashed, staged, unstaged, untracked, deleted)", change=dirty),
     on(name="merge in progress with conflicts", change=merging, refused={"adopt": "resolve your current index"}),
@@ -194,6 +196,19 @@ FORTY: tuple[Scenario, ...] = (
     ),
     on(name="GIT_DIR and GIT_INDEX_FILE in the environment", environment=somebody_elses),
     on(name="read-only files in the work tree", change=read_only),
+    on(
+        name="an ignored file of that name in the way",
+        others={".gitignore": ".claude/\n"},
+        before=None,
+        after=SCAFFOLD + BLOCK,
+        change=in_the_way,
+        refused={"adopt": "ignored files would be overwritten"},
+    ),
+    on(name="merge.autoStash=true, dirty tree", change=stashing),
+    on(
+        name="merge.verifySignatures=true",
+        change=lambda repo: configured(repo, merge_verifySignatures="true"),
+    ),
 )
 
 
@@ -202,7 +217,7 @@ FORTY: tuple[Scenario, ...] = (
 PAGE = """\
 <!-- Written by `python -m tests.scenarios --markdown`; change tests/scenarios.py. -->
 
-# Forty scenarios
+# Forty-three scenarios
 
 What the verbs that write do in every state a repository may be in. *Right* is exactly the commit, the merge or the
 branch that was asked for, and nothing else: files, indexes, HEADs, stash, other branches, configuration, hooks and
@@ -238,7 +253,7 @@ def page(table: Mapping[str, Sequence[str]]) -> str:
 def main(*options: str) -> int:
     quiet = "--markdown" in options
     table: dict[str, list[str]] = {}
-    for scenario in FORTY:
+    for scenario in STATES:
         table[scenario.name] = [cell(scenario, verb) for verb in VERBS]
         if not quiet:
             print("\n".join(lines(scenario.name, table[scenario.name])), flush=True)

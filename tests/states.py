@@ -103,6 +103,17 @@ def dirty(repo: Repository) -> None:
     (repo.path / "src/app.py").unlink()
 
 
+def stashing(repo: Repository) -> None:
+    """A merge by hand would put away what is changed, and bring it back."""
+    dirty(repo)
+    configured(repo, merge_autoStash="true")
+
+
+def in_the_way(repo: Repository) -> None:
+    """Somebody's own, which git does not look at."""
+    repo.write({SKILL: "mine\n"})
+
+
 def merging(repo: Repository) -> None:
     repo.git("switch", "--quiet", "--create", "theirs")
     repo.commit("Theirs", {"README.md": "# theirs\n"})

@@ -15,23 +15,23 @@ LAYERS = ("nouns", "stages", "files", "adapters", "keepers", "wiring", "commands
 GIT = ("gitrepo", "history", "remote", "targets", "worktrees")  # one adapter: only the first knows the library
 PLACES = {
     "skillopt_git": "nouns",
-    **dict.fromkeys(("agents", "config", "errors", "ids", "model", "packed", "ports", "schema"), "nouns"),
+    **dict.fromkeys(("agents", "config", "errors", "findings", "ids", "model", "packed", "ports", "schema"), "nouns"),
     **dict.fromkeys(("timetable", "transcripts", "window"), "nouns"),
-    **dict.fromkeys(("dialogue", "envfile", "folders", "lines", "ownfiles", "programs", "whole"), "files"),
+    **dict.fromkeys(("dialogue", "envfile", "folders", "lines", "locks", "ownfiles", "programs", "whole"), "files"),
     **dict.fromkeys(("sources", "backends", "forges", "schedules", *GIT), "adapters"),
     **dict.fromkeys(("accounts", "anchors", "audit", "decide", "exchange", "index", "ledger", "outcomes"), "keepers"),
     **dict.fromkeys(
         ("present", "private", "publish", "record", "reunion", "taskbranch", "tasksfile", "unlearning"), "keepers"
     ),
     **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
-    **dict.fromkeys(("scheduled", "scheduling", "vitals"), "wiring"),
+    **dict.fromkeys(("keeping", "scheduled", "scheduling", "vitals"), "wiring"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),
 }
 OWNERS = {
     "annotated_types": {"config"},
     "betterleaks": {"redact"},
-    "filelock": {"private"},
+    "filelock": {"locks"},
     "git": {"gitrepo"},
     "jinja2": {"render"},
     "msgspec": {"packed"},

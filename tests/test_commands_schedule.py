@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from skillopt_git import cli
 from skillopt_git.private import Nightly, Private
 from skillopt_git.schedules.crontab import block
+from skillopt_git.schedules.systemd import Systemd
 from skillopt_git.scheduling import chosen
 from skillopt_git.timetable import entry_id
 from tests.helpers import Repository
@@ -159,7 +160,6 @@ def test_what_will_be_missing_at_night_is_told(
     assert str(isolated / ".config" / "skillopt" / "config.toml") in backend
     assert lost.startswith("scheduled runs do not see SKILLOPT_REPLAY_BACKEND")
     keys = isolated / ".config" / "skillopt" / "env"
-    keys.parent.mkdir(parents=True)
     keys.write_text("SKILLOPT_REPLAY_BACKEND=mock\n")
     keys.chmod(0o600)
     assert invoke("schedule")["notes"] == []
@@ -275,7 +275,7 @@ def test_the_list_tells_of_every_repository_and_what_is_wrong(
     assert cli.run(["schedule", "--auto-adopt", "--repo", gone]) == 0
     invoke("schedule")
     shutil.rmtree(other.path)
-    tried = datetime(2026, 11, 29, 3, 17, 9, tzinfo=UTC)
+    tried = datetime.now(UTC).replace(microsecond=0)
     private = Private(repo.path / ".git" / "skillopt")
     private.save("schedule.json", Nightly(tried=tried, code=2))
     found = {item["repository"]: item for item in listed(invoke)}
@@ -283,20 +283,116 @@ def test_the_list_tells_of_every_repository_and_what_is_wrong(
         f"the repository is gone: `skillopt-git unschedule --repo '{gone}'` takes the schedule away"
     ]
     mine = found[str(repo.path)]
-    assert (mine["last_run"], mine["last_exit"]) == ("2026-11-29T03:17:09.000Z", 2)
+    assert (mine["last_run"], mine["last_exit"]) == (f"{tried:%Y-%m-%dT%H:%M:%S}.000Z", 2)
     assert mine["problems"] == [f"the last run ended with 2: see {mine['log']}"]
     text = say("schedule", "--list")
     assert f"{gone} at 03:17 with cron, adopts what is strong\n" in text
-    assert "  last run: 2026-11-29 03:17 UTC, exit 2\n" in text
+    assert f"  last run: {tried:%Y-%m-%d %H:%M} UTC, exit 2\n" in text
 
     private.nightly_file.write_text('{"v": 2}')
-    assert "newer tool" in say("schedule", "--list")
+    assert "was written by a newer tool (v 2): update skillopt-git\n" in say("schedule", "--list")
     private.save("schedule.json", Nightly(tried=tried))
     cron.crontab.write_text(cron.crontab.read_text().replace(sys.executable, "/opt/gone/python"))
     assert "the interpreter /opt/gone/python is gone: schedule again" in say("schedule", "--list")
-    assert "  last run: 2026-11-29 03:17 UTC, not ended\n" in say("schedule", "--list")
+    assert f"  last run: {tried:%Y-%m-%d %H:%M} UTC, not ended\n" in say("schedule", "--list")
     cron.crontab.write_text(cron.crontab.read_text().replace("--quiet", "--loud"))
-    assert f"{entry_id(gone)} with cron\n  last run: none yet\n  - its lines" in say("schedule", "--list")
+    unreadable = "its lines in the crontab were changed and cannot be read: schedule again"
+    assert f"{entry_id(gone)} with cron\n  last run: none yet\n  - {unreadable}\n" in say("schedule", "--list")
+
+
+def test_nights_without_a_run_and_runs_without_an_end_are_told(
+    cron: StandIns, repo: Repository, invoke: Run, settings: Path
+) -> None:
+    """Whatever keeps the scheduler from starting, or a run from ending; a single moment to come says nothing."""
+    at = f"{datetime.now(UTC) - timedelta(hours=6):%H:%M}"
+    invoke("schedule", "--at", at)
+    private = Private(repo.path / ".git" / "skillopt")
+
+    def problems(**known: Any) -> list[str]:
+        private.save("schedule.json", Nightly(**known))
+        (item,) = listed(invoke)
+        return list(item["problems"])
+
+    now = datetime.now(UTC)
+    long_ago = now - timedelta(days=9, hours=7)
+    makes_up = "if the machine was on, look whether the scheduler works; `skillopt-git run` makes up for it"
+    assert problems(since=now) == []
+    assert problems(since=long_ago) == [f"the last 10 nights passed without a run: {makes_up}"]
+    assert problems(since=long_ago, tried=now - timedelta(hours=29), code=0) == [
+        f"the last night passed without a run: {makes_up}"
+    ]
+    hangs = problems(since=now, tried=now - timedelta(hours=25))
+    assert [text.partition(" UTC: ")[0] for text in hangs] == [
+        f"the last run has not ended since {now - timedelta(hours=25):%Y-%m-%d %H:%M}"
+    ]
+    assert problems(since=now, tried=now - timedelta(hours=23)) == []
+    assert problems(since=now + timedelta(days=1), tried=now + timedelta(days=1)) == []
+
+
+def test_a_time_of_day_that_just_came_is_no_missed_night(
+    cron: StandIns, repo: Repository, invoke: Run, settings: Path
+) -> None:
+    """Schedulers spread what they start."""
+    invoke("schedule", "--at", f"{datetime.now(UTC) - timedelta(minutes=20):%H:%M}")
+    since = datetime.now(UTC) - timedelta(hours=2)
+    Private(repo.path / ".git" / "skillopt").save("schedule.json", Nightly(since=since))
+    assert listed(invoke)[0]["problems"] == []
+
+
+def test_what_will_keep_the_next_run_from_starting_is_listed(
+    cron: StandIns, repo: Repository, invoke: Run, settings: Path
+) -> None:
+    """Keys that others may read or nobody can, a note that is damaged, a folder that is no repository any more.
+
+    Nothing is moved or written: it may be another repository than the one at hand.
+    """
+    invoke("schedule")
+    folder = repo.path / ".git" / "skillopt"
+    keys = settings / "env"
+    keys.write_text("KEY=1\n")
+    keys.chmod(0o644)
+    assert listed(invoke)[0]["problems"] == [f"others than you may use {keys}, which is for keys: chmod 600 {keys}"]
+    keys.chmod(0o600)
+    keys.write_text("KEY\n")
+    assert "line 1 of" in listed(invoke)[0]["problems"][0]
+    keys.unlink()
+    (folder / "schedule.json").write_text("{")
+    assert listed(invoke)[0]["problems"] == ["its schedule.json is damaged: schedule again"]
+    assert [path.name for path in folder.iterdir()] == ["schedule.json"]
+    (folder / "schedule.json").unlink()
+    (folder / "schedule.json").symlink_to("schedule.json")
+    assert (
+        "schedule.json cannot be read (Too many levels of symbolic links): look at" in listed(invoke)[0]["problems"][0]
+    )
+    shutil.rmtree(repo.path / ".git")
+    assert listed(invoke)[0]["problems"] == [
+        f"the repository is gone: `skillopt-git unschedule --repo {repo.path}` takes the schedule away"
+    ]
+
+
+def test_where_not_all_could_be_looked_at_nothing_is_claimed(cron: StandIns, say: Say) -> None:
+    """There may be something after all."""
+    cron.crontab.unlink()
+    assert say("schedule", "--list") == "Nothing is scheduled.\n"
+    cron.fail("crontab", "-l", "not allowed")
+    assert say("schedule", "--list") == "Nothing is scheduled where it could be looked at.\n"
+
+
+def test_a_schedule_that_could_not_be_placed_leaves_the_note_as_it_was(
+    cron: StandIns, repo: Repository, invoke: Run, settings: Path
+) -> None:
+    """None if there was none: nothing was scheduled since."""
+    cron.fail("crontab", "-", "no space left")
+    file = repo.path / ".git" / "skillopt" / "schedule.json"
+    invoke("schedule", code=1)
+    assert not file.exists()
+    cron.mend("crontab", "-")
+    invoke("schedule")
+    before = file.read_bytes()
+    cron.fail("crontab", "-", "no space left")
+    invoke("schedule", "--at", "04:00", code=1)
+    assert file.read_bytes() == before
+    assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_repository_that_is_gone_can_be_unscheduled(
@@ -330,6 +426,45 @@ def test_all_of_them_go_at_once(
     ]
     assert cron.crontab.read_text() == THEIRS
     assert say("unschedule", "--all") == "Nothing was scheduled.\n"
+
+
+def test_what_can_be_taken_away_is_and_the_rest_is_told(
+    cron: StandIns, repo: Repository, invoke: Run, tmp_path: Path, settings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It fails in the end, and never says that nothing was changed."""
+    other = Repository.create(tmp_path / "acme-shop", {})
+    invoke("schedule")
+    cron.add("systemctl")
+    told(capsys, "schedule", "--repo", str(other.path))
+    cron.fail("crontab", "-r", "no space left")
+    cron.fail("crontab", "-", "no space left")
+    assert cli.run(["unschedule", "--all"]) == 1
+    said = capsys.readouterr()
+    assert said.out == f"{other.path} is no longer scheduled with systemd.\n"
+    assert said.err.startswith(f"{repo.path} is still scheduled with cron: crontab -: no space left; ")
+    assert "nothing was changed" not in said.err
+    assert (repo.path / ".git" / "skillopt" / "schedule.json").is_file()
+    assert not (other.path / ".git" / "skillopt" / "schedule.json").exists()
+
+    told(capsys, "schedule", "--repo", str(other.path))
+    assert cli.run(["unschedule", "--all", "--json"]) == 1
+    record = json.loads(capsys.readouterr().out)
+    assert [item["repository"] for item in record["removed"]] == [str(other.path)]
+    assert [(item["repository"], item["problem"]) for item in record["left"]] == [
+        (str(repo.path), "crontab -: no space left")
+    ]
+    assert invoke("unschedule", code=1)["error"]["message"] == "crontab -: no space left"
+
+
+def test_a_file_that_cannot_be_deleted_is_told(
+    standins: StandIns, repo: Repository, invoke: Run, settings: Path, tmp_path: Path
+) -> None:
+    """As one of a scheduler's that somebody made a folder of meanwhile."""
+    standins.add("systemctl")
+    invoke("schedule")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Systemd, "remove", lambda *_: Path(tmp_path).unlink())
+        assert str(tmp_path) in invoke("unschedule", code=1)["error"]["message"]
 
 
 def test_scheduling_again_keeps_what_is_known_of_the_last_run(

@@ -19,12 +19,14 @@ import pytest
 from skillopt_git import cli, scheduling, wiring
 from skillopt_git.agents import AGENTS
 from skillopt_git.errors import UsageError
+from skillopt_git.findings import Finding
 from skillopt_git.private import Nightly, Private
 from skillopt_git.scheduling import Standing
 from skillopt_git.timetable import Entry, Placed
-from skillopt_git.vitals import Finding
 from tests.helpers import Repository
+from tests.helpers_git import files
 from tests.nights import PNPM, Run, sessions
+from tests.standins import StandIns
 
 Doctor = Callable[..., dict[str, Any]]
 Capture = pytest.CaptureFixture[str]
@@ -210,7 +212,8 @@ def test_no_transcript_is_opened_and_nothing_is_written(isolated: Path, repo: Re
     assert [path for _, _, path in opened if str(path).endswith(".jsonl")] == []
     written = [path for _, writing, path in opened if writing != "0"]
     scratch = Path(tempfile.gettempdir())  # where Python tries once whether it may write; the homes lie deeper
-    assert [path for path in written if scratch not in (Path(path), Path(path).parent) and path != os.devnull] == []
+    own = (os.devnull, "index")  # the latter in a temporary folder, which Python empties from within
+    assert [path for path in written if scratch not in (Path(path), Path(path).parent) and path not in own] == []
     assert not (repo.path / ".git" / "skillopt").exists()
 
 
@@ -349,28 +352,116 @@ def test_the_checkpoint_is_told_per_home(repo: Repository, doctor: Doctor, page:
     assert "claude: /home/alice/.claude was read up to 2026-01-31 09:00 UTC" in page()
 
 
+RECORDS = ("bank.json", "checkpoint.json", "schedule.json")
+
+
 @pytest.mark.parametrize(
-    ("text", "finding", "code"),
-    [("{", "the next run keeps it aside", 0), ('{"v": 2}', "was written by a newer tool (v 2)", 1)],
+    ("name", "data", "words", "code"),
+    [
+        *((name, b"{", "the next run keeps it aside", 0) for name in ("bank.json", "checkpoint.json")),
+        ("schedule.json", b"{", "the next scheduled run keeps it aside", 0),
+        *((name, b'{"v": 2}', "was written by a newer tool (v 2): update skillopt-git", 1) for name in RECORDS),
+        *((name, b"x", "is not valid: the next run keeps it aside", 0) for name in ("key", "machine")),
+        ("index/0a1b.json", b"{", "is damaged: the next run keeps it aside", 0),
+        *((name, None, "is a folder: the next run keeps it aside", 0) for name in ("bank.json", "checkpoint.json")),
+        ("lock", None, "is a folder: delete it", 1),
+        ("schedule.json", "loop", "cannot be read (Too many levels of symbolic links): look at its owner and mode", 1),
+        ("index", b"", "is no folder: move it away", 1),
+        ("reports", b"", "is no folder: move it away", 1),
+    ],
 )
-def test_a_checkpoint_that_cannot_be_read_is_a_finding(
-    text: str, finding: str, code: int, repo: Repository, doctor: Doctor
+def test_what_is_wrong_with_a_private_file_is_told_and_left(
+    name: str,
+    data: bytes | str | None,
+    words: str,
+    code: int,
+    repo: Repository,
+    doctor: Doctor,
+    page: Callable[..., str],
 ) -> None:
-    """And stays as it is: a run puts a damaged one aside, and is stopped by a newer one."""
-    file = checkpoint(repo, text)
+    """A run puts a damaged one aside, and is stopped by a newer one; whoever only looks moves nothing."""
+    file = repo.path / ".git" / "skillopt" / name
+    file.parent.mkdir(mode=0o700, parents=True)
+    if data is None:
+        file.mkdir()
+    elif isinstance(data, str):
+        file.symlink_to(file)
+    else:
+        file.write_bytes(data)
+    before = files(repo.path / ".git" / "skillopt")
 
-    assert any(f"{file}" in told and finding in told for told in doctor(code=code)["findings"])
-    assert file.read_text() == text
-    assert list(file.parent.iterdir()) == [file]
+    assert [told for told in doctor(code=code)["findings"] if f"{file}" in told and words in told]
+    assert words in page(code=code)
+    assert files(repo.path / ".git" / "skillopt") == before
+    assert file.is_dir() == (data is None)
 
 
-def test_a_checkpoint_that_is_no_file_is_a_finding(repo: Repository, doctor: Doctor) -> None:
-    """Whatever is in the way, it is told."""
-    file = checkpoint(repo, "")
-    file.unlink()
-    file.mkdir()
+AS_NOBODY = """
+import contextlib, io, os, sys
+from skillopt_git import cli
+def look():
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        return cli.run(["doctor", "--repo", sys.argv[1]]), out.getvalue()
+look()  # everything is imported before the administrator becomes nobody
+os.getuid() or (os.setgid(65534), os.setuid(65534))
+code, told = look()
+print(code, told)
+"""
 
-    assert any(f"{file} cannot be read" in told for told in doctor()["findings"])
+
+@pytest.mark.parametrize(
+    ("closed", "words"),
+    [
+        ("", "skillopt may not be written: look at its owner and mode"),
+        ("index", "skillopt/index may not be written: look at its owner and mode"),
+        ("bank.json", "skillopt/bank.json cannot be read (Permission denied): look at its owner and mode"),
+        ("key", "skillopt/key cannot be read (Permission denied): look at its owner and mode"),
+        ("lock", "skillopt/lock may not be written: look at its owner and mode, or delete it"),
+    ],
+)
+def test_what_may_not_be_entered_or_read_is_in_the_way_and_the_rest_is_told(
+    closed: str, words: str, public: Path
+) -> None:
+    """As after a run with `sudo`."""
+    repo = Repository.create(public / "acme-api", {"README.md": ""})
+    folder = repo.path / ".git" / "skillopt"
+    (folder / "index").mkdir(parents=True)
+    for name in ("bank.json", "key", "lock"):
+        (folder / name).write_text('{"v": 1}' if name == "bank.json" else "k" * 32)
+    subprocess.run(["chmod", "-R", "a+rwX", public], check=True)
+    (folder / closed).chmod(0)
+    environ = os.environ | {
+        "TMPDIR": str(public),
+        "HOME": str(public),
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": "*",
+    }
+    command = [sys.executable, "-c", AS_NOBODY, str(repo.path)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=environ, check=True)
+    finally:
+        (folder / closed).chmod(0o777)
+
+    assert done.stdout.startswith("1 skillopt-git ")
+    assert words in done.stdout
+    for part in ("Sources\n", "  ledger: ", "  at work now: nobody\n", "Settings\n"):
+        assert part in done.stdout
+
+
+def test_documents_that_cannot_be_taught_are_in_the_way(repo: Repository, doctor: Doctor) -> None:
+    """As `run` would say; one that nobody named is only left alone."""
+    settings = repo.path / ".skillopt.toml"
+    settings.write_text('[documents]\nskill = "notes.txt"\n')
+    assert any("'notes.txt' is no path of a skill" in told for told in doctor(code=1)["findings"])
+    settings.write_text('[documents]\nmemory = "README.md/x"\n')
+    doctor(code=1)
+    settings.write_text("[documents]\nevolve_skill = false\nevolve_memory = false\n")
+    assert any("There is nothing to teach" in told for told in doctor(code=1)["findings"])
+    settings.unlink()
+    repo.commit("Folder", {"CLAUDE.md/x": ""})
+    doctor()
 
 
 def test_a_private_folder_that_others_can_list_is_a_finding(public: Path, doctor: Doctor) -> None:
@@ -494,6 +585,67 @@ def test_the_memory_and_the_last_night_are_told(
     assert "  you: Alice Example <alice@example.invalid>\n" in told
 
 
+def test_a_proposal_that_was_merged_is_not_open(
+    repo: Repository, home: Path, doctor: Doctor, say: Callable[..., str], invoke: Run
+) -> None:
+    """Also before anything has noted it, as `status` says."""
+    sessions(home, repo, PNPM)
+    branch = invoke("run")["branch"]
+    repo.git("merge", "--quiet", "--no-ff", "--no-edit", branch)
+
+    assert "No open proposal." in say("status")
+    assert doctor()["memory"]["open"] == []
+
+
+def test_a_ledger_with_an_empty_object_is_mended_as_it_says(
+    repo: Repository, home: Path, doctor: Doctor, invoke: Run, tmp_path: Path
+) -> None:
+    """As a power cut leaves one: git names it, and another clone's ledger takes its place."""
+    origin = tmp_path / "origin.git"
+    repo.git("clone", "--quiet", "--bare", ".", str(origin))
+    repo.git("remote", "add", "origin", str(origin))
+    sessions(home, repo, PNPM)
+    invoke("run")
+    invoke("ledger", "push")
+    known = repo.git("rev-parse", "refs/skillopt/ledger").strip()
+    events = doctor()["memory"]["events"]
+    sha = repo.git("rev-parse", "refs/skillopt/ledger^{tree}").strip()
+    broken = repo.path / ".git" / "objects" / sha[:2] / sha[2:]
+    broken.chmod(0o644)
+    broken.write_bytes(b"")
+
+    record = doctor(code=1)
+
+    (told,) = [text for text in record["findings"] if text.startswith("The ledger cannot be read: ")]
+    assert record["memory"]["events"] == 0
+    checked = subprocess.run(["git", "fsck"], cwd=repo.path, capture_output=True, text=True, check=False)
+    assert str(broken.relative_to(repo.path)) in checked.stderr
+    for word in ("git fsck", "git update-ref -d refs/skillopt/ledger", "skillopt-git ledger fetch"):
+        assert f"`{word}`" in told
+    broken.unlink()
+    repo.git("update-ref", "-d", "refs/skillopt/ledger")
+    invoke("ledger", "fetch")
+    assert repo.git("rev-parse", "refs/skillopt/ledger").strip() == known
+    assert doctor()["memory"]["events"] == events
+
+
+def test_a_base_that_cannot_be_read_is_in_the_way_and_the_rest_is_told(
+    repo: Repository, home: Path, doctor: Doctor, page: Callable[..., str], invoke: Run
+) -> None:
+    """What the ledger alone says of proposals is told then."""
+    sessions(home, repo, PNPM)
+    branch = invoke("run")["branch"]
+    sha = repo.git("rev-parse", "main^{tree}").strip()
+    broken = repo.path / ".git" / "objects" / sha[:2] / sha[2:]
+    broken.chmod(0o644)
+    broken.write_bytes(b"")
+
+    record = doctor(code=1)
+
+    assert record["memory"]["open"] == [branch]
+    assert any("in the way: Git " in line for line in page(code=1).splitlines())
+
+
 def test_what_was_read_by_the_last_night_is_not_opened_by_the_next(
     repo: Repository, home: Path, doctor: Doctor
 ) -> None:
@@ -552,12 +704,16 @@ def test_what_was_left_behind_is_told_until_somebody_takes_it_away(repo: Reposit
 
 def test_a_repository_that_may_not_be_written_is_in_the_way(repo: Repository, doctor: Doctor) -> None:
     """As on a disk that is mounted to be read only."""
+    lock = repo.path / ".git" / "skillopt" / "lock"
+    lock.parent.mkdir(mode=0o700)
+    lock.touch()
     with pytest.MonkeyPatch.context() as patch:
         access = os.access
         patch.setattr(os, "access", lambda path, mode: mode & os.W_OK == 0 and access(path, mode))
         told = doctor(code=1)["findings"]
 
-    assert any(f"{repo.path / '.git'} may not be written" in line for line in told)
+    for place in (repo.path / ".git", lock):
+        assert any(f"{place} may not be written" in line for line in told)
 
 
 def test_this_repositorys_schedule_is_told_with_what_is_wrong_with_it(
@@ -567,15 +723,36 @@ def test_this_repositorys_schedule_is_told_with_what_is_wrong_with_it(
     entries = {}
     for path in (str(repo.path), "/elsewhere"):
         entry = Entry(repository=path, private=f"{path}/.git/skillopt", at="03:17", auto_adopt=False, python="/gone")
-        entries[path] = Standing("cron", Placed(entry.id, entry), Nightly(), None, ("the interpreter is gone",))
-    monkeypatch.setattr(scheduling, "listed", lambda _: (tuple(entries.values()), (UsageError("no crontab"),)))
+        entries[path] = Standing(
+            "cron", Placed(entry.id, entry), Nightly(), None, (Finding("it is odd", "look at it"),)
+        )
+    monkeypatch.setattr(scheduling, "listed", lambda *_, **__: (tuple(entries.values()), (UsageError("no crontab"),)))
 
-    record = doctor()
+    record = doctor(code=1)
 
     assert record["memory"]["schedules"] == [{"scheduler": "cron", "at": "03:17"}]
-    assert "Scheduled with cron: the interpreter is gone: `skillopt-git schedule` writes it anew." in record["findings"]
+    assert "Scheduled with cron: it is odd: look at it." in record["findings"]
     assert "No crontab." in record["findings"]
-    assert "  scheduled: every day at 03:17 with cron\n" in page()
+    assert "  scheduled: every day at 03:17 with cron\n" in page(code=1)
+
+
+def test_a_schedule_without_a_backend_is_in_the_way(
+    standins: StandIns, repo: Repository, isolated: Path, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every night would end with it; what only this shell knows does not help. Without a schedule it is no fault."""
+    standins.add("crontab")
+    monkeypatch.setenv("SKILLOPT_REPLAY_BACKEND", "mock")
+    doctor()
+    assert cli.run(["schedule", "--repo", str(repo.path)]) == 0
+    (told,) = [text for text in doctor(code=1)["findings"] if "no backend" in text]
+    assert told.startswith("Scheduled with cron: no backend is chosen for scheduled runs")
+    own = isolated / ".config" / "skillopt" / "config.toml"
+    assert f"set replay.backend in {own}" in told
+    own.write_text("[replay]\nbackend = 'mock'\n")
+    doctor()
+    (own.parent / "env").write_text("SKILLOPT_GATE_METRIC=no\n")
+    (own.parent / "env").chmod(0o600)
+    assert any("with cron" in text and "gate.metric" in text for text in doctor(code=1)["findings"])
 
 
 # --- for people --------------------------------------------------------------------------------------------------

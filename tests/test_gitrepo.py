@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
@@ -172,6 +173,26 @@ def test_the_same_commit_twice_is_one_commit(repo: Repository) -> None:
     moment = WHEN.astimezone(timezone(timedelta(hours=5, minutes=30)))
     changes = {"CLAUDE.md": ("100644", opened.write_blob(b"x\n"))}
     assert opened.commit(parent=base, changes=changes, message="Learn\n", author=TOOL, when=moment) == first
+
+
+def test_objects_and_refs_are_on_the_disk_before_anything_builds_on_them(
+    repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By git's own count, one flush each, whatever the user's settings leave to chance."""
+    repo.git("config", "core.fsync", "none")
+    ours, log = GitRepo.open(repo.path), tmp_path / "trace"
+    monkeypatch.setenv("GIT_TRACE2_EVENT", str(log))
+
+    def flushes(work: Callable[[], object]) -> int:
+        log.write_text("")
+        work()
+        told = map(json.loads, log.read_text().splitlines())
+        return sum(int(event["value"]) for event in told if event.get("key") == "fsync/hardware-flush")
+
+    assert flushes(lambda: ours.write_blob(b"Be brief.\n")) == 1
+    # a blob, four trees (the root and three folders), the commit
+    assert flushes(lambda: _write(ours, ".claude/skills/x/SKILL.md", b"Be kind.\n", ours.resolve("HEAD"))) == 1 + 4 + 1
+    assert flushes(lambda: ours.update_ref(BRANCH, ours.resolve("HEAD"), None, "test")) >= 1
 
 
 def test_awkward_names_and_modes_are_kept(repo: Repository) -> None:

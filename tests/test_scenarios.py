@@ -1,4 +1,4 @@
-"""The four verbs that write, each in forty states of a repository: right, or refused with nothing touched."""
+"""The four verbs that write, each in forty-three states of a repository: right, or refused with nothing touched."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.helpers import Repository
-from tests.scenarios import FORTY, cell, lines, page
+from tests.scenarios import STATES, cell, lines, page
 from tests.verbs import VERBS, Scenario, Verb, Wrong, told
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "scenarios.md"
-CLEAN = FORTY[0]
+CLEAN = STATES[0]
 
 
 @pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("scenario", FORTY, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", STATES, ids=lambda scenario: scenario.name)
 def test_a_verb_is_right_or_refused_with_nothing_touched(scenario: Scenario, verb: Verb, tmp_path: Path) -> None:
     """As the page tells."""
     assert told(scenario, verb, tmp_path) == expected(scenario, verb)
@@ -27,9 +27,9 @@ def expected(scenario: Scenario, verb: Verb) -> str:
 
 
 def test_the_page_tells_what_the_tests_show() -> None:
-    """Forty scenarios with names of their own; the page is written by `python -m tests.scenarios --markdown`."""
-    table = {scenario.name: [expected(scenario, verb) for verb in VERBS] for scenario in FORTY}
-    assert len(table) == len(FORTY) == 40
+    """Forty-three scenarios with names of their own; the page is written by `python -m tests.scenarios --markdown`."""
+    table = {scenario.name: [expected(scenario, verb) for verb in VERBS] for scenario in STATES}
+    assert len(table) == len(STATES) == 43
     assert DOCUMENT.read_text(encoding="utf-8") == page(table)
 
 
@@ -50,7 +50,7 @@ def filtered(repo: Repository) -> None:
     repo.write({".git/info/attributes": "*.md filter=loud\n"})
 
 
-UNBORN = next(scenario for scenario in FORTY if scenario.name == "no commits yet")
+UNBORN = next(scenario for scenario in STATES if scenario.name == "no commits yet")
 NOTICED: dict[str, tuple[Verb, Scenario]] = {
     "tree: ": ("run", replace(CLEAN, after=b"")),
     "the branch in the record: ": ("run", replace(CLEAN, number="-2")),

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from skillopt_git import cli, scheduled
-from skillopt_git.errors import SafetyError, UsageError
+from skillopt_git.errors import UsageError
 from skillopt_git.private import Nightly, Private
 from skillopt_git.schedules.crontab import block
 from skillopt_git.timetable import Entry
@@ -148,15 +148,40 @@ def test_a_log_does_not_grow_for_ever(folder: Path) -> None:
     assert log.stat().st_mode & 0o777 == 0o600
 
 
-def test_keys_that_others_may_read_stop_the_run(folder: Path, isolated: Path) -> None:
-    """Before anything is run or noted."""
+@pytest.mark.parametrize(
+    ("text", "mode", "code", "told"),
+    [
+        ("A=1\n", 0o644, 5, "error: others than you may use {keys}, which is for keys\n  chmod 600 {keys}\n"),
+        ("A='1\n", 0o600, 2, "error: line 1 of {keys} is not NAME=value\n"),
+        (None, 0o700, 2, "error: {keys} cannot be read (Is a directory)\n"),
+    ],
+)
+def test_keys_that_cannot_be_used_leave_a_trace(
+    folder: Path, isolated: Path, text: str | None, mode: int, code: int, told: str
+) -> None:
+    """Nothing is run, and the log and the note say why: whoever sleeps sees no other sign."""
     keys = isolated / ".config" / "skillopt" / "env"
     keys.parent.mkdir(parents=True)
-    keys.write_text("A=1\n")
-    keys.chmod(0o644)
-    with pytest.raises(SafetyError, match="others than you"):
-        scheduled.run(folder, ["--version"], at=AT, if_missed=False, now=NOW)
-    assert list(folder.iterdir()) == []
+    if text is None:
+        keys.mkdir()
+    else:
+        keys.write_text(text)
+    keys.chmod(mode)
+    assert cli.run(["scheduled", "--private", str(folder), "--at", "03:17", "--", "--version"]) == code
+    log = (folder / "schedule.log").read_text()
+    assert told.format(keys=keys) in log
+    assert log.endswith(f"--- exit {code}\n")
+    assert noted(folder)["code"] == code
+    assert noted(folder)["tried"] is not None
+
+
+def test_the_note_of_a_newer_tool_is_left_alone_and_told(folder: Path) -> None:
+    """By the log and the exit code; also after a restart."""
+    (folder / "schedule.json").write_text('{"v": 2}')
+    for if_missed in (False, True):
+        assert scheduled.run(folder, ["--version"], at=AT, if_missed=if_missed, now=NOW) == 2
+    assert (folder / "schedule.log").read_text().count("newer tool (v 2)\n  update skillopt-git\n--- exit 2\n") == 2
+    assert (folder / "schedule.json").read_text() == '{"v": 2}'
 
 
 def test_modules_in_the_current_folder_are_not_taken(
@@ -202,6 +227,23 @@ def test_a_night_was_missed_if_its_time_passed_without_a_try(
 ) -> None:
     """A failed run was tried; a moment that is still to come says nothing."""
     assert scheduled.missed(Nightly(since=since, tried=tried, code=1), AT, NOW) is missed
+
+
+@pytest.mark.parametrize(
+    ("since", "tried", "nights"),
+    [
+        (None, None, 0),  # nothing is known
+        (DUE - timedelta(days=9), None, 9),
+        (DUE - timedelta(days=9, minutes=1), None, 10),
+        (DUE - timedelta(days=9), DUE - timedelta(days=1), 1),
+        (DUE - timedelta(days=9), DUE, 0),
+        (DUE - timedelta(days=2), NOW + timedelta(days=1), 2),  # the clock went back
+        (NOW + timedelta(days=365), None, 0),
+    ],
+)
+def test_nights_without_a_run_are_counted(since: datetime | None, tried: datetime | None, nights: int) -> None:
+    """From the last sign of one; a moment that is still to come is none."""
+    assert scheduled.nights_without(Nightly(since=since, tried=tried), AT, NOW) == nights
 
 
 def test_a_moment_without_a_zone_is_taken_for_local(berlin: None) -> None:

@@ -3,14 +3,18 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_git.errors import ConfigError
+from skillopt_git.errors import Busy, ConfigError
+from skillopt_git.locks import locked
 from skillopt_git.programs import ProgramFailed
+from skillopt_git.schedules import crontab
 from skillopt_git.schedules.crontab import END, START, Crontab, block, blocks, replaced, shell_line
 from skillopt_git.timetable import Entry
 from tests.standins import StandIns
@@ -30,7 +34,7 @@ foreign = st.one_of(
 @pytest.fixture
 def cron(standins: StandIns) -> Crontab:
     standins.add("crontab")
-    return Crontab()
+    return Crontab(os.environ)
 
 
 def install(text: bytes, entry: Entry) -> bytes:
@@ -137,6 +141,25 @@ def test_it_comes_and_goes_through_the_crontab_command(cron: Crontab, standins: 
     assert (standins.crontab.read_bytes() if standins.crontab.exists() else None) == text
 
 
+def test_two_who_write_at_once_come_one_after_the_other(
+    cron: Crontab, standins: StandIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each waits until the other has read, changed and written; else one entry would be lost."""
+    program = standins.folder / "bin" / "crontab"
+    slow = program.read_text().replace("    -)\n", "    -)\n        sleep 0.2\n")
+    (standins.folder / "bin" / "sleep").symlink_to(str(shutil.which("sleep", path=os.defpath)))
+    program.write_text(slow)
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(cron.install, (ENTRY, OTHER)))
+    assert {placed.entry for placed in cron.placed()} == {ENTRY, OTHER}
+
+    monkeypatch.setattr(crontab, "LONGEST_WAIT", 0)
+    with locked(Path(os.environ["HOME"], ".config", "skillopt", "crontab.lock"), wait=0):
+        for act in (lambda: cron.install(ENTRY), lambda: cron.remove(ENTRY.id)):
+            with pytest.raises(Busy, match="just changing the crontab"):
+                act()
+
+
 def test_a_crontab_that_cannot_be_read_is_not_taken_for_an_empty_one(cron: Crontab, standins: StandIns) -> None:
     """Else the entries of others would be replaced by ours."""
     standins.crontab.write_bytes(THEIRS)
@@ -144,7 +167,7 @@ def test_a_crontab_that_cannot_be_read_is_not_taken_for_an_empty_one(cron: Cront
     for act in (lambda: cron.install(ENTRY), lambda: cron.remove(ENTRY.id)):
         with pytest.raises(ProgramFailed, match="crontab -l: crontabs/alice: Input/output error") as caught:
             act()
-        assert "nothing was changed" in caught.value.hint
+        assert "the crontab is as it was" in caught.value.hint
     assert standins.crontab.read_bytes() == THEIRS
 
 
@@ -192,9 +215,9 @@ def test_what_was_changed_by_hand_is_seen(cron: Crontab, standins: StandIns) -> 
 
 def test_without_the_command_there_is_nothing(standins: StandIns) -> None:
     """Neither a place for an entry nor an entry."""
-    assert (Crontab().hindrance(), Crontab().placed()) == ("there is no `crontab` command", ())
+    assert (Crontab({}).hindrance(), Crontab({}).placed()) == ("there is no `crontab` command", ())
     standins.add("crontab")
-    assert Crontab().hindrance() is None
+    assert Crontab({}).hindrance() is None
 
 
 # --- the real one ------------------------------------------------------------------------------------------------
@@ -207,7 +230,7 @@ def test_the_real_crontab_keeps_what_was_there() -> None:
     asked = {"capture_output": True, "env": {**os.environ, "LC_ALL": "C"}, "check": False}
     before = subprocess.run(["crontab", "-l"], **asked)  # type: ignore[call-overload]
     odd = replace(ENTRY, repository=f"/home/alice/{ODD}")
-    cron = Crontab()
+    cron = Crontab(os.environ)
     try:
         cron.install(ENTRY)
         cron.install(odd)

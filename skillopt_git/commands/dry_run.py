@@ -1,8 +1,8 @@
-"""`dry-run`: learn and report, but write nothing."""
+"""`dry-run`: learn and report, but record and propose nothing."""
 
 from __future__ import annotations
 
 from skillopt_git.commands.night import verb
 
 command = verb(dry_run=True)
-command.__doc__ = "Learn and report, but write nothing."
+command.__doc__ = "Learn and report, but record and propose nothing."

@@ -1,4 +1,4 @@
-"""What `run` and `dry-run` share: all but whether anything is written."""
+"""What `run` and `dry-run` share: all but whether anything is recorded."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _sentences(done: Scheduled) -> Iterator[str]:
 def _list(console: Console, *, json: bool) -> None:
     from skillopt_git import scheduling  # what it needs would slow down every start
 
-    found, unread = scheduling.listed()
+    found, unread = scheduling.listed(now=now())
     if json:
         problems = [error.message for error in unread]
         console.json({"v": 1, "schedules": [_standing(item) for item in found], "problems": problems})
@@ -92,7 +92,7 @@ def _list(console: Console, *, json: bool) -> None:
     for item in found:
         console.page(_lines(item))
     if not found:
-        console.out("Nothing is scheduled.")
+        console.out("Nothing is scheduled." if not unread else "Nothing is scheduled where it could be looked at.")
     for error in unread:
         console.note(f"not looked at: {error.message}")
 
@@ -109,7 +109,7 @@ def _standing(item: Standing) -> dict[str, Any]:
         "last_run": instant(item.nightly.tried),
         "last_exit": item.nightly.code,
         "log": str(item.log) if item.log else None,
-        "problems": list(item.problems),
+        "problems": [problem.text for problem in item.problems],
     }
 
 
@@ -121,7 +121,7 @@ def _lines(item: Standing) -> Iterator[str]:
         adopt = ", adopts what is strong" if entry.auto_adopt else ""
         yield f"{entry.repository} at {entry.at} with {item.scheduler}{adopt}"
     yield f"  last run: {_last(item)}"
-    yield from (f"  - {problem}" for problem in item.problems)
+    yield from (f"  - {problem.text}" for problem in item.problems)
 
 
 def _last(item: Standing) -> str:

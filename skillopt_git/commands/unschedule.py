@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ from skillopt_git.commands.options import AsJson, Repo
 from skillopt_git.console import Console
 
 if TYPE_CHECKING:
+    from skillopt_git.scheduling import Unscheduled
     from skillopt_git.timetable import Placed
 
 
@@ -30,12 +32,23 @@ def command(
     for error in done.unread:
         console.note(f"not looked at: {error.message}")
     if json:
-        console.json({"v": 1, "removed": [_record(*item) for item in done.removed]})
-        return
+        left = [{**_record(name, placed), "problem": error.message} for name, placed, error in done.left]
+        console.json({"v": 1, "removed": [_record(*item) for item in done.removed], "left": left})
+    else:
+        for line in _sentences(done):
+            console.out(line)
+        for name, placed, error in done.left:
+            why = "; ".join(filter(None, (error.message, error.hint)))
+            console.note(f"{_name(placed)} is still scheduled with {name}: {why}")
+    if done.left:
+        raise typer.Exit(done.left[0][2].exit_code)
+
+
+def _sentences(done: Unscheduled) -> Iterator[str]:
     for scheduler, placed in done.removed:
-        console.out(f"{_name(placed)} is no longer scheduled with {scheduler}.")
-    if not done.removed:
-        console.out("Nothing was scheduled.")
+        yield f"{_name(placed)} is no longer scheduled with {scheduler}."
+    if not done.removed and not done.left:
+        yield "Nothing was scheduled." if not done.unread else "Nothing was scheduled where it could be looked at."
 
 
 def _record(scheduler: str, placed: Placed) -> dict[str, Any]:

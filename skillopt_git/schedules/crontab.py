@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from skillopt_git.errors import ConfigError
+from skillopt_git.config import user_file
+from skillopt_git.errors import Busy, ConfigError
+from skillopt_git.locks import Held, locked
 from skillopt_git.programs import ProgramFailed, ask, is_there
 from skillopt_git.timetable import NAME, Entry, Placed
 
+LONGEST_WAIT = 10.0  # seconds
 START, END = f"# >>> {NAME}", f"# <<< {NAME}"
 _MARKER = re.compile(rb"# (>>>|<<<) skillopt-git\b.*")
 _WHOLE = re.compile(rb"# (>>>|<<<) skillopt-git ([0-9a-f]{16})")
@@ -34,6 +38,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Crontab:
+    environ: Mapping[str, str]
     name: str = "cron"
 
     def hindrance(self) -> str | None:
@@ -43,14 +48,27 @@ class Crontab:
         return [("crontab", block(entry))]
 
     def install(self, entry: Entry) -> Sequence[str]:
-        _write(replaced(_read(), entry.id, block(entry).encode()))
+        with self._alone():
+            _write(replaced(_read(), entry.id, block(entry).encode()))
         return ()
 
     def remove(self, id_: str) -> None:
-        _write(replaced(_read(), id_, b""))
+        with self._alone():
+            _write(replaced(_read(), id_, b""))
 
     def placed(self) -> Sequence[Placed]:
         return [_placed(found) for found in blocks(_read())] if is_there("crontab") else ()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Between reading and writing it nobody else of this tool may change it: the command itself takes no lock."""
+        lock = user_file(self.environ).with_name("crontab.lock")
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with locked(lock, wait=LONGEST_WAIT):
+                yield
+        except Held as error:
+            raise Busy("somebody else is just changing the crontab", "try again") from error
 
 
 def block(entry: Entry) -> str:
@@ -134,7 +152,7 @@ def _inside(text: bytes) -> tuple[str, ...]:
 def _damaged(number: int, what: str) -> ConfigError:
     return ConfigError(
         f"line {number} of the crontab: {what}",
-        f"nothing was changed; mend it with `crontab -e`: a block lies between '{START} ID' and '{END} ID'",
+        f"the crontab is as it was; mend it with `crontab -e`: a block lies between '{START} ID' and '{END} ID'",
     )
 
 
@@ -160,7 +178,7 @@ def _read() -> bytes:
         return answer.out
     if "no crontab for" in answer.err:
         return b""
-    raise answer.error("nothing was changed; if you have no crontab yet, `crontab /dev/null` makes an empty one")
+    raise answer.error("the crontab is as it was; if you have none yet, `crontab /dev/null` makes an empty one")
 
 
 def _write(text: bytes) -> None:
