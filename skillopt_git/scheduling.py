@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -154,7 +154,7 @@ def _noted(private: Private, now: datetime, environ: Mapping[str, str]) -> Itera
         yield
     except BaseException:
         if old is None:
-            private.nightly_file.unlink()
+            private.nightly_file.unlink(missing_ok=True)
         else:
             write(private.nightly_file, old)
         raise
@@ -291,15 +291,23 @@ def _standing(scheduler: str, placed: Placed, environ: Mapping[str, str], now: d
 
 def _about_entry(entry: Entry, nightly: Nightly, environ: Mapping[str, str]) -> Iterator[Finding]:
     """What would keep the next run from starting."""
-    if not Path(entry.repository).is_dir() or not Path(entry.private).parent.is_dir():
+    if _gone(Path(entry.repository).is_dir) or _gone(Path(entry.private).parent.is_dir):
         removal = shlex.join(["skillopt-git", "unschedule", "--repo", entry.repository])
         yield Finding("the repository is gone", f"`{removal}` takes the schedule away", fault=True)
-    if not Path(entry.python).exists():
+    if _gone(Path(entry.python).exists):
         yield Finding(f"the interpreter {entry.python} is gone", AGAIN, fault=True)
     try:
         environment(nightly.environ, environ)
     except SkilloptError as error:
         yield fault(error)
+
+
+def _gone(is_there: Callable[[], bool]) -> bool:
+    """Where nobody may look, nothing is said."""
+    try:
+        return not is_there()
+    except OSError:
+        return False
 
 
 def _about_runs(entry: Entry, nightly: Nightly, log: Path, now: datetime) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -368,6 +369,22 @@ def test_what_will_keep_the_next_run_from_starting_is_listed(
     assert listed(invoke)[0]["problems"] == [
         f"the repository is gone: `skillopt-git unschedule --repo {repo.path}` takes the schedule away"
     ]
+
+
+def test_an_entry_for_a_place_that_cannot_be_looked_at_does_not_hinder_the_list(
+    cron: StandIns, repo: Repository, invoke: Run, settings: Path
+) -> None:
+    """The others are told; of this one, only that."""
+    place = str(repo.path.parent / ("x" * 300))
+    odd = replace(ENTRY, repository=place, private=f"{place}/.git/skillopt", python=sys.executable)
+    cron.crontab.write_text(block(odd))
+    invoke("schedule")
+    found = {item["repository"]: item["problems"] for item in listed(invoke)}
+    file = f"{odd.private}/schedule.json"
+    assert found == {
+        str(repo.path): [],
+        place: [f"{file} cannot be read (File name too long): look at its owner and mode"],
+    }
 
 
 def test_where_not_all_could_be_looked_at_nothing_is_claimed(cron: StandIns, say: Say) -> None:

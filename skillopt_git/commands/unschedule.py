@@ -48,7 +48,7 @@ def _sentences(done: Unscheduled) -> Iterator[str]:
     for scheduler, placed in done.removed:
         yield f"{_name(placed)} is no longer scheduled with {scheduler}."
     if not done.removed and not done.left:
-        yield "Nothing was scheduled." if not done.unread else "Nothing was scheduled where it could be looked at."
+        yield "Nothing was scheduled."
 
 
 def _record(scheduler: str, placed: Placed) -> dict[str, Any]:
