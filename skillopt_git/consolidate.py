@@ -8,6 +8,7 @@ from typing import Literal
 
 from skillopt_git import edits, gate, guard, render
 from skillopt_git.config import Gate
+from skillopt_git.documents import Documents, under
 from skillopt_git.errors import ConfigError
 from skillopt_git.ids import digest
 from skillopt_git.imperatives import RULE_LIMIT
@@ -28,7 +29,7 @@ from skillopt_git.model import (
 )
 from skillopt_git.ports import Backend, CallFailed, Judge, Listener, Reflected, Reply, Request
 from skillopt_git.redact import find_secrets, without_hex
-from skillopt_git.replay import Documents, Rollout
+from skillopt_git.replay import Rollout
 from skillopt_git.schema import read
 
 SHOWN_TASKS = 5  # failing tasks shown to the optimizer
@@ -198,12 +199,6 @@ def lint(edit: Edit) -> str | None:
         return f"the rule is longer than {RULE_LIMIT} characters"
     gained = guard.gained(edit.anchor or "", edit.text or "")
     return f"the rule would gain a capability: {', '.join(sorted(gained))}" if gained else None
-
-
-def under(documents: Documents, document: Document, text: str) -> Documents:
-    """`documents` with `document` saying `text`."""
-    kept = tuple(item for item in documents if item[0] != document.path)
-    return tuple(sorted((*kept, (document.path, text))))
 
 
 def trial(

@@ -22,7 +22,7 @@ from skillopt_git.languages import Reader
 from skillopt_git.languages import reader as usual_reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.mine import mine
-from skillopt_git.model import Document, Need, Reason, Sighting, Task, TasksFile
+from skillopt_git.model import Document, Evidence, Need, Reason, Sighting, Task, TasksFile
 from skillopt_git.night import Night
 from skillopt_git.ports import Harvested, HarvestIndex, Listener, Mined, Redaction, SessionSource
 from skillopt_git.recall import History
@@ -71,6 +71,7 @@ class Inputs:
     reader: Reader = field(default_factory=usual_reader)
     people: frozenset[str] = frozenset()
     machine: str = ""
+    evidence_of: Callable[[str], Evidence | None] = lambda _: None
 
 
 def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, notify: Listener) -> Learned:
@@ -92,7 +93,18 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
     early = _nothing_to_learn(known, needs)
     if early is not None:
         return replace(learned, reason=early)
-    night = Night(inputs.teachable, inputs.history, inputs.night, known, config, models, tasks, notify, inputs.reader)
+    night = Night(
+        inputs.teachable,
+        inputs.history,
+        inputs.night,
+        known,
+        config,
+        models,
+        tasks,
+        notify,
+        inputs.reader,
+        inputs.evidence_of,
+    )
     return night.learned(learned, needs)
 
 

@@ -385,6 +385,8 @@ class Candidate:
     candidate: float | None = None
     evidence: Evidence | None = None
     families: tuple[str, ...] = ()
+    continued: bool = False  # its trial began on an earlier night
+    closed: bool = False  # its trial ended without a proof
 
     @property
     def accepted(self) -> bool:

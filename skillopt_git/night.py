@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from skillopt_git import consolidate, edits, gate, pairing
 from skillopt_git.config import Config
 from skillopt_git.consolidate import Bench, Reflection
+from skillopt_git.documents import Documents, existing, with_accepted
 from skillopt_git.errors import BackendError, ConfigError, MeasurementInvalid
 from skillopt_git.judges import judgeable
 from skillopt_git.languages import Reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.mine import wordings
-from skillopt_git.model import Candidate, Document, Edit, Need, Reason, Split, Task
+from skillopt_git.model import Candidate, Document, Edit, Event, Evidence, Need, Reason, Split, Task
 from skillopt_git.ports import CallFailed, Gated, Listener
-from skillopt_git.recall import NEAR_DUPLICATE, History, held_back
-from skillopt_git.replay import Documents, Rollout, replay
+from skillopt_git.recall import NEAR_DUPLICATE, History, Proposed, held_back
+from skillopt_git.replay import Rollout, replay
 from skillopt_git.similarity import similarity
 from skillopt_git.wishes import every_task
 
 PASSING = frozenset({"network", "rate", "timeout"})  # failures that may be gone when tried again
 DEAD = PASSING | {"auth", "quota", "process"}
+UNDECIDED = frozenset({"suggestive", "inconclusive"})  # of an edit on a branch: its trial goes on
 SETTLED = frozenset({"strong", "ungated", "suggestive", "unverified", "invalid"})
 
 
@@ -39,6 +41,7 @@ class Night:
     tasks: tuple[Task, ...]
     notify: Listener
     reader: Reader
+    evidence_of: Callable[[str], Evidence | None]
     candidates: list[Candidate] = field(default_factory=list)
     unmatched: list[tuple[Edit, str]] = field(default_factory=list)
     suppressed: list[tuple[Edit, str]] = field(default_factory=list)
@@ -51,15 +54,57 @@ class Night:
     waiting: set[str] = field(default_factory=set)  # needs for which no edit is left in the budget
 
     def learned(self, start: Learned, needs: Sequence[Need]) -> Learned:
+        base = existing(self.teachable.skill, self.teachable.memory)
+        self._go_on(base)
         train = [task for task in self._in("train") if any(need.id in task.needs for need in needs)]
         if not train:
-            return replace(start, reason="no_train")
-        base = _existing(self.teachable.skill, self.teachable.memory)
+            return self._finished(start, base) if self.candidates else replace(start, reason="no_train")
         skill, memory = self._open(self.teachable.skill), self._open(self.teachable.memory)
         first, later = self._routed(needs, skill, memory)
         self._teach(skill, first, base)
-        self._teach(memory, [*later, *self._left(first)], self._with_accepted(base))
+        self._teach(memory, [*later, *self._left(first)], with_accepted(base, self.candidates))
         return self._finished(start, base)
+
+    # --- trials of earlier nights ---
+
+    def _go_on(self, base: Documents) -> None:
+        """Drafts are measured further, with pairs of their own, before anything new is tried."""
+        for proposal in self.history.open:
+            for item in proposal.pending:
+                if item.verdict in UNDECIDED and item.gate is not None:
+                    self._measure_on(item, item.gate, base)
+
+    def _measure_on(self, item: Proposed, ruling: Event, base: Documents) -> None:
+        edit, bench = item.edit, self._bench()
+        both = (self.teachable.skill, self.teachable.memory)
+        document = next((it for it in both if it is not None and it.path == edit.target), None)
+        evidence = self.evidence_of(item.evidence or "")
+        need = self.known.needs.get(edit.need or "")
+        if document is None or evidence is None or evidence.rule != "evidence" or need is None:
+            return
+        if ruling.data["subject"] != consolidate.subject(edit, document, bench):
+            self.notes.append(f"'{edit.sentence}' is not measured further: its document, model, judge or gate changed")
+            return
+        held_out = self._held_out(Need(id=edit.need or "", text=need), ())
+        golden = self._golden()
+        going_on = pairing.GoingOn(str(ruling.data["trial"]), evidence)
+        primary = [task for task in held_out if edit.need in task.needs]
+        if not bench.by_pairs([*held_out, *golden]) or not going_on.has_room(primary, bench.gate):
+            self.notes.append(f"'{edit.sentence}' waits for another task that needs it: its own were measured enough")
+            return
+        candidate = pairing.trial(
+            edit,
+            document,
+            base,
+            held_out,
+            golden=golden,
+            rested=self.history.guarded,
+            bench=bench,
+            ended=0,
+            going_on=going_on,
+        )
+        self.candidates.append(replace(candidate, families=tuple(sorted(self._families(edit)))))
+        self.notify(Gated(document.path, edit.sentence, candidate.verdict))
 
     def _in(self, split: Split) -> tuple[Task, ...]:
         return tuple(task for task in self.tasks if task.split == split)
@@ -96,12 +141,6 @@ class Night:
                 settled.update(edit.need for edit in candidate.edits)
         return [need for need in needs if need.id not in settled]
 
-    def _with_accepted(self, base: Documents) -> Documents:
-        documents = base
-        for document, text in _final_texts(self.candidates):
-            documents = consolidate.under(documents, document, text)
-        return documents
-
     # --- one document ---
 
     def _teach(self, document: Document | None, needs: Sequence[Need], documents: Documents) -> None:
@@ -125,7 +164,10 @@ class Night:
     def _proposable(self) -> list[Edit]:
         """Tonight's edits that may go on a branch: proven, or as a draft."""
         return [
-            edit for item in self.candidates if item.accepted or item.verdict == "suggestive" for edit in item.edits
+            edit
+            for item in self.candidates
+            if (item.accepted or item.verdict == "suggestive") and not item.continued
+            for edit in item.edits
         ]
 
     def _support(self, need: Need) -> int:
@@ -292,7 +334,9 @@ class Night:
             return baseline, None
         if len(accepted) == 1 and self._measured_all(accepted[0]):
             return baseline, accepted[0].candidate
-        together = self._mean(self._replay(self._in("val"), self._with_accepted(base), f"{self.night}/together"))
+        together = self._mean(
+            self._replay(self._in("val"), with_accepted(base, self.candidates), f"{self.night}/together")
+        )
         if baseline is not None and together is not None and together <= baseline:
             self.notes.append(
                 "each accepted edit helps alone, but all of them together do not: look at them one by one"
@@ -318,7 +362,7 @@ class Night:
         """The test split, scored once, on the final text. Reported, and used for nothing."""
         tasks = self._in("test")
         if tasks and accepted:
-            mean = self._mean(self._replay(tasks, self._with_accepted(base), f"{self.night}/test"))
+            mean = self._mean(self._replay(tasks, with_accepted(base, self.candidates), f"{self.night}/test"))
             told = "not measured" if mean is None else f"{mean:.2f} on {len(tasks)}"
             self.notes.append(f"test tasks under the accepted edits, used for no decision: {told}")
 
@@ -348,18 +392,3 @@ def _repeats(edit: Edit, other: Edit) -> bool:
         return True
     both = edit.need == other.need and edit.text is not None and other.text is not None
     return both and similarity(edit.sentence, other.sentence) >= NEAR_DUPLICATE
-
-
-def _existing(*documents: Document | None) -> Documents:
-    """The documents the base has. A file that does not exist yet teaches nothing."""
-    return tuple(sorted((item.path, item.text) for item in documents if item is not None and item.blob is not None))
-
-
-def _final_texts(candidates: Sequence[Candidate]) -> tuple[tuple[Document, str], ...]:
-    """Each document with all its accepted edits."""
-    texts: dict[str, tuple[Document, str]] = {}
-    for candidate in candidates:
-        if candidate.accepted:
-            document, text = texts.get(candidate.document.path, (candidate.document, candidate.document.text))
-            texts[document.path] = (document, edits.apply(text, candidate.edits).text)
-    return tuple(texts.values())

@@ -151,7 +151,11 @@ class _Run:
         self._foresee(learned, placement, events)
         self._record(learned, events)
         proposal = self._publish(placement)
-        adopted = self._auto_adopt(placement, proposal, notes)
+        if any(candidate.continued for candidate in learned.candidates):
+            notes += [*_promoted(learned), *self._finish_started()]
+            proposal = next(iter(self._recalled().open), None)
+        proven = placement is not None or any(item.continued and item.accepted for item in learned.candidates)
+        adopted = self._auto_adopt(proposal, notes, proven=proven)
         left = self._pushed()
         notes += left
         ran = self._told(learned, None if shop.stamp.simulated else night, proposal, events, notes, adopted)
@@ -207,6 +211,7 @@ class _Run:
             reader=known,
             people=wiring.committers(shop.repo, shop.base, known),
             machine=shop.private.machine(),
+            evidence_of=shop.ledger.evidence,
         )
 
     def _learn(self, inputs: Inputs) -> Learned:
@@ -296,14 +301,14 @@ class _Run:
         """As it is recorded, with these events too."""
         return recall((*self.shop.ledger.events(), *events), simulated=self.shop.stamp.simulated)
 
-    def _auto_adopt(self, placement: Placement | None, proposal: Proposal | None, notes: list[str]) -> str | None:
-        """Only when asked for, only what is measured and strong throughout, and only as this run left it."""
+    def _auto_adopt(self, proposal: Proposal | None, notes: list[str], *, proven: bool) -> str | None:
+        """Only when asked for, on a night that proved something, and what is measured and strong throughout."""
         if self.config.propose.auto_adopt and self.shop.stamp.simulated:
             notes.append("not adopted by itself: a simulation never is")
             return None
-        if not self.config.propose.auto_adopt or proposal is None or placement is None:
+        if not self.config.propose.auto_adopt or proposal is None or not proven:
             return None
-        verdicts = {item.event.data["verdict"] for item in proposal.pending}
+        verdicts = {item.verdict for item in proposal.pending}
         if proposal.simulated or verdicts != {"strong"}:
             notes.append("not adopted by itself: only a measured proposal whose edits are all strong is")
             return None
@@ -359,6 +364,12 @@ class _Run:
             "diagnostics.json": json.dumps(detail, ensure_ascii=False, indent=1, allow_nan=False),
         }
         shop.private.report(shop.stamp.run, files)
+
+
+def _promoted(learned: Learned) -> Iterator[str]:
+    for candidate in learned.candidates:
+        if candidate.continued:
+            yield f"'{candidate.edits[0].sentence}' was measured further, and is {candidate.verdict}: {candidate.why}"
 
 
 def _named(history: History, branch: str) -> Proposal:

@@ -7,12 +7,15 @@ before anybody says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 from skillopt_git import edits, gate
-from skillopt_git.consolidate import Bench, subject, trial_id, under
+from skillopt_git.config import Gate
+from skillopt_git.consolidate import Bench, subject, trial_id
+from skillopt_git.documents import Documents, under
 from skillopt_git.ids import digest
 from skillopt_git.judges import agreement, shape_only
 from skillopt_git.model import (
@@ -27,7 +30,6 @@ from skillopt_git.model import (
     Score,
     Task,
 )
-from skillopt_git.replay import Documents
 from skillopt_git.weighing import FIRST_PAIRS, SUSPECT_OF, Measured, Weighed, futile, suspects, weigh
 
 _BENEFIT = frozenset({"strong", "suggestive"})
@@ -43,18 +45,24 @@ def trial(
     rested: Mapping[str, str] | None = None,
     bench: Bench,
     ended: int,
+    going_on: GoingOn | None = None,
 ) -> Candidate:
-    """The edit's paired rollouts, and what they prove. `rested` gives the run in which a task last was a guard."""
+    """The edit's paired rollouts, and what they prove. `rested` gives the run in which a task last was a guard.
+
+    A trial of an earlier night goes on with its pairs; one that can have no more of them is as it was, and measures
+    nothing.
+    """
     candidate = Candidate(document=document, edits=(edit,), verdict="unverified", why="")
+    before = going_on.evidence if going_on else None
     primary = [task for task in held_out if edit.need in task.needs]
     if not primary:
         return replace(candidate, why="no held-out task needs this rule yet")
     guard = _guard([task for task in held_out if task not in primary], golden, primary, rested or {}, bench)
-    name = trial_id(edit, document, bench, ended)
+    name = going_on.trial if going_on else trial_id(edit, document, bench, ended)
     taught = under(documents, document, edits.apply(document.text, [edit]).text)
-    measuring = _Measuring(name, documents, taught, bench)
+    measuring = _Measuring(name, edit, documents, taught, bench, before.tasks if before else ())
     weighed = measuring.weighed(primary, guard)
-    pairs = measuring.as_pairs(edit)
+    pairs = measuring.as_pairs()
     return replace(
         candidate,
         verdict=weighed.verdict,
@@ -64,8 +72,25 @@ def trial(
         pairs=pairs,
         baseline=gate.mean([pair.base for pair in pairs], bench.gate),
         candidate=gate.mean([pair.cand for pair in pairs], bench.gate),
-        evidence=measuring.evidence(document, edit, weighed),
+        evidence=measuring.evidence(document, weighed),
+        continued=before is not None,
+        closed=weighed.closed or measuring.nights >= bench.gate.nights,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class GoingOn:
+    """A trial of earlier nights, and all its evidence so far."""
+
+    trial: str
+    evidence: Evidence
+
+    def has_room(self, primary: Iterable[Task], gate: Gate) -> bool:
+        """Whether a task of the need may still be measured, or a new one has come."""
+        measured_ = Counter({row.task: 0 for row in self.evidence.tasks})
+        for row in self.evidence.tasks:
+            measured_[row.task] += len(row.base)
+        return any(measured_[task.id] < gate.pairs for task in primary)
 
 
 def _guard(
@@ -81,75 +106,83 @@ def _guard(
 
 @dataclass(slots=True)
 class _Measuring:
-    """The pairs of one trial so far, by task."""
+    """The pairs of one trial: those of earlier nights as they are recorded, and tonight's by task."""
 
     name: str
+    edit: Edit
     base: Documents
     cand: Documents
     bench: Bench
+    before: tuple[EvidenceTask, ...] = ()
     tasks: dict[str, Task] = field(default_factory=dict)
     scores: dict[str, list[tuple[Score | None, Score | None]]] = field(default_factory=dict)
 
     def weighed(self, primary: Sequence[Task], guard: Sequence[Task]) -> Weighed:
         rules = self.bench.gate
-        self._measure(primary, FIRST_PAIRS)
-        if not futile(self._told(primary)):
-            self._measure(primary, rules.rollouts - FIRST_PAIRS)
-        if weigh(self._told(primary), gate=rules).verdict in _BENEFIT:
+        open_ = [task for task in primary if self._number(task) <= rules.pairs]
+        self._measure(open_, FIRST_PAIRS)
+        if not futile(parts(self._tonight())[0]):
+            self._measure(open_, rules.rollouts - FIRST_PAIRS)
+        if weigh(self._pooled()[0], gate=rules, nights=self.nights).verdict in _BENEFIT:
             self._measure(guard, rules.rollouts)
-            worse = {item.task for item in suspects(self._told([*primary, *guard]))}
-            self._measure([task for task in (*primary, *guard) if task.id in worse], SUSPECT_OF)
-        return weigh(self._told(primary), self._told(guard), gate=rules)
+            worse = {item.task for part in self._pooled() for item in suspects(part)}
+            self._measure([task for task in (*open_, *guard) if task.id in worse], SUSPECT_OF)
+        return weigh(*self._pooled(), gate=rules, nights=self.nights)
+
+    @property
+    def nights(self) -> int:
+        return len({row.night for row in self.before} | {self.bench.night})
+
+    def _number(self, task: Task) -> int:
+        """Of the task's next pair: none is ever used again."""
+        known = sum(len(row.base) for row in self.before if row.task == task.id)
+        return known + len(self.scores.get(task.id, ())) + 1
 
     def _measure(self, tasks: Sequence[Task], pairs: int) -> None:
-        """Both arms in turn, so that what changes with time changes both. All of `tasks` have as many pairs before."""
+        """Both arms in turn, so that what changes with time changes both."""
         self.tasks.update({task.id: task for task in tasks})
-        for _ in range(pairs if tasks else 0):
-            sample = f"{self.name}/{len(self.scores.get(tasks[0].id, ())) + 1}"
-            arms = [self.bench.replay(tasks, documents, sample) for documents in (self.base, self.cand)]
-            for before, after in zip(*arms, strict=True):
-                self.scores.setdefault(before.task.id, []).append((before.score, after.score))
+        for _ in range(pairs):
+            numbers = {task.id: self._number(task) for task in tasks}
+            for number in sorted(set(numbers.values())):
+                own = [task for task in tasks if numbers[task.id] == number]
+                sample = f"{self.name}/{number}"
+                arms = [self.bench.replay(own, documents, sample) for documents in (self.base, self.cand)]
+                for base, cand in zip(*arms, strict=True):
+                    self.scores.setdefault(base.task.id, []).append((base.score, cand.score))
 
-    def _told(self, tasks: Sequence[Task]) -> list[Measured]:
-        return [
-            Measured(
-                task=task.id,
-                base=tuple(_hard(base) for base, _ in self.scores[task.id]),
-                cand=tuple(_hard(cand) for _, cand in self.scores[task.id]),
-                group=_group(task),
-                veto=task.golden,
-                shape=shape_only(task),
-            )
-            for task in tasks
-            if task.id in self.scores
-        ]
+    def _tonight(self) -> list[EvidenceTask]:
+        return [self._row(self.tasks[name], pairs) for name, pairs in self.scores.items()]
 
-    def as_pairs(self, edit: Edit) -> tuple[Pair, ...]:
-        """One mean score an arm, for whoever wants to see how a task did."""
+    def _pooled(self) -> tuple[list[Measured], list[Measured]]:
+        return parts([*self.before, *self._tonight()])
+
+    def as_pairs(self) -> tuple[Pair, ...]:
+        """One mean score an arm and task, of tonight, for whoever wants to see how a task did."""
         return tuple(
             Pair(
                 task=name,
-                family=task.family,
-                need=edit.need if edit.need in task.needs else next(iter(task.needs), None),
-                base=_average([base for base, _ in self.scores[name]]),
-                cand=_average([cand for _, cand in self.scores[name]]),
+                family=self.tasks[name].family,
+                need=self._need(self.tasks[name]),
+                base=_average([base for base, _ in pairs]),
+                cand=_average([cand for _, cand in pairs]),
             )
-            for name, task in self.tasks.items()
+            for name, pairs in self.scores.items()
         )
 
-    def evidence(self, document: Document, edit: Edit, weighed: Weighed) -> Evidence:
+    def evidence(self, document: Document, weighed: Weighed) -> Evidence:
+        """All pairs of the trial so far, those of other nights as they were."""
         bench = self.bench
         return Evidence(
             v=RECORD_VERSION,
             document=document.path,
             base_blob=document.blob,
-            edits=(edit.id,),
+            edits=(self.edit.id,),
             rule="evidence",
             settings=bench.settings,
             target=bench.target.model,
             optimizer=bench.optimizer.model,
             judge=bench.judge.name,
-            tasks=tuple(self._row(task, edit) for task in self.tasks.values()),
+            tasks=(*self.before, *self._tonight()),
             verdict=weighed.verdict,
             numbers=weighed.numbers | self._judged(),
         )
@@ -159,42 +192,43 @@ class _Measuring:
         share, answers = agreement(score for pairs in self.scores.values() for pair in pairs for score in pair)
         return {} if share is None else {"judge_agreement": share, "judge_answers": answers}
 
-    def _row(self, task: Task, edit: Edit) -> EvidenceTask:
-        (told,) = self._told([task])
-        pairs = self.scores[task.id]
+    def _need(self, task: Task) -> str | None:
+        return self.edit.need if self.edit.need in task.needs else next(iter(task.needs), None)
+
+    def _row(self, task: Task, pairs: Sequence[tuple[Score | None, Score | None]]) -> EvidenceTask:
         return EvidenceTask(
             task=task.id,
             family=task.family,
-            need=edit.need if edit.need in task.needs else next(iter(task.needs), None),
-            part="primary" if edit.need in task.needs else "guard",
+            need=self._need(task),
+            part="primary" if self.edit.need in task.needs else "guard",
             night=self.bench.night,
-            base=told.base,
-            cand=told.cand,
+            base=tuple(_hard(base) for base, _ in pairs),
+            cand=tuple(_hard(cand) for _, cand in pairs),
             soft={"base": tuple(_soft(base) for base, _ in pairs), "cand": tuple(_soft(cand) for _, cand in pairs)},
-            group=told.group,
-            veto=told.veto,
-            shape=told.shape,
+            group=_group(task),
+            veto=task.golden,
+            shape=shape_only(task),
         )
 
 
-def measured(evidence: Evidence) -> tuple[list[Measured], list[Measured]]:
+def parts(rows: Iterable[EvidenceTask]) -> tuple[list[Measured], list[Measured]]:
     """The primary tasks and the guard of a recorded trial, all its nights together."""
     known: dict[str, list[EvidenceTask]] = {}
-    for row in evidence.tasks:
+    for row in rows:
         known.setdefault(row.task, []).append(row)
-    parts: dict[str, list[Measured]] = {"primary": [], "guard": []}
-    for rows in known.values():
-        parts[rows[0].part].append(
+    found: dict[str, list[Measured]] = {"primary": [], "guard": []}
+    for same in known.values():
+        found[same[0].part].append(
             Measured(
-                task=rows[0].task,
-                base=tuple(passed for row in rows for passed in row.base),
-                cand=tuple(passed for row in rows for passed in row.cand),
-                group=rows[0].group,
-                veto=rows[0].veto,
-                shape=rows[0].shape,
+                task=same[0].task,
+                base=tuple(passed for row in same for passed in row.base),
+                cand=tuple(passed for row in same for passed in row.cand),
+                group=same[0].group,
+                veto=any(row.veto for row in same),
+                shape=same[0].shape,
             )
         )
-    return parts["primary"], parts["guard"]
+    return found["primary"], found["guard"]
 
 
 def _group(task: Task) -> str:

@@ -19,6 +19,7 @@ from skillopt_git.targets import Base, document_entry
 from skillopt_git.workshop import Workshop
 
 TRIED = frozenset({"gate", "no_edits", "no_heldout", "all_suppressed"})  # reasons that say something about a rule
+PROVEN = frozenset({"strong", "ungated"})
 FROZEN = frozenset({"touched", "checked out"})
 IN_WORDS = {
     "touched": "not as it was left: somebody committed to it",
@@ -144,22 +145,37 @@ def contradicted(learned: Learned, history: History) -> Iterator[str]:
 
 def _proposable(learned: Learned, open_: Proposal | None) -> tuple[Candidate, ...]:
     """What was accepted; else what is suggestive, as a draft, while no strong edit is open."""
-    if learned.accepted:
-        return learned.accepted
-    if open_ is not None and any(item.event.data["verdict"] != "suggestive" for item in open_.pending):
+    new = tuple(item for item in learned.accepted if not item.continued)
+    if new:
+        return new
+    if open_ is not None and any(item.verdict in PROVEN for item in open_.pending):
         return ()
-    return tuple(item for item in learned.candidates if item.verdict == "suggestive")
+    return tuple(item for item in learned.candidates if item.verdict == "suggestive" and not item.continued)
 
 
 def settle(
     stamp: Stamp, learned: Learned, placement: Placement | None, history: History, stale: Proposal | None
 ) -> Iterator[Event]:
     """What tonight's result means for proposals that are open already."""
+    yield from _ended(stamp, learned, history)
     if placement is not None:
         yield from _superseded(stamp, placement, history)
     elif stale is not None and learned.reason in TRIED and learned.verdict != "invalid":
         for item in stale.pending:
             yield settled("expired", item, stamp, reason="its document changed, and on the new text it is not proven")
+
+
+def _ended(stamp: Stamp, learned: Learned, history: History) -> Iterator[Event]:
+    """Drafts whose trial ended without a proof leave their branch."""
+    over = {
+        candidate.edits[0].id: candidate
+        for candidate in learned.candidates
+        if candidate.continued and (candidate.verdict == "harmful" or (candidate.closed and not candidate.accepted))
+    }
+    for item in (item for proposal in history.open for item in proposal.pending):
+        candidate = over.get(item.edit.id)
+        if candidate is not None and candidate.document.path == item.edit.target:
+            yield settled("expired", item, stamp, reason=f"its trial ended without a proof: {candidate.why}")
 
 
 def _superseded(stamp: Stamp, placement: Placement, history: History) -> Iterator[Event]:
@@ -170,5 +186,5 @@ def _superseded(stamp: Stamp, placement: Placement, history: History) -> Iterato
     strong = any(item.accepted for item in placement.candidates)
     there = history.proposal(placement.branch) if strong and not placement.ends else None
     for item in there.pending if there else ():
-        if item.event.data["verdict"] == "suggestive":
+        if item.verdict not in PROVEN:
             yield settled("superseded", item, stamp, reason="on trial while a strong edit is open")

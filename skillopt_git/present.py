@@ -6,7 +6,9 @@ A proposal is told from its events and evidence alone, so that its commits and i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Literal
 
 from skillopt_git import gate
 from skillopt_git.config import Gate
@@ -42,6 +44,7 @@ EvidenceOf = Callable[[str], Evidence | None]  # by its SHA-256
 
 MOST_QUOTES = 10  # of one wish, the newest
 SHORT_ID = 9  # characters
+_RULED = ("verdict", "why", "night", "baseline", "candidate")
 _STATES: dict[Verdict, str] = {
     "strong": "waits for the open proposal",
     "ungated": "waits for the open proposal",
@@ -61,9 +64,13 @@ def base_of(proposal: Proposal) -> str:
     return str((proposal.pending or proposal.edits)[-1].event.data["base"])
 
 
-def edit_view(item: Proposed, evidence_of: EvidenceOf) -> EditView:
+def edit_view(item: Proposed, evidence_of: EvidenceOf, *, as_proposed: bool = False) -> EditView:
+    """An edit with the newest ruling on it, or `as_proposed` with the one that put it on its branch."""
     data = item.event.data
-    name = data["evidence"]
+    item = replace(item, gate=None) if as_proposed else item
+    newest = item.gate.data if item.gate else {}
+    ruling: dict[str, Any] = {name: newest.get(name, data[name]) for name in _RULED}
+    name = item.evidence
     evidence = evidence_of(name) if name else None
     if evidence is not None and not _about(evidence, item):
         raise SafetyError(f"evidence {name} is not about {item.edit.id}", "somebody changed the ledger")
@@ -75,17 +82,17 @@ def edit_view(item: Proposed, evidence_of: EvidenceOf) -> EditView:
         text=item.edit.text,
         anchor=item.edit.anchor,
         reason=item.edit.reason,
-        verdict=data["verdict"],
-        why=data["why"],
-        night=_night(data["night"]),
-        run=item.event.run or "",
+        verdict=ruling["verdict"],
+        why=ruling["why"],
+        night=_night(ruling["night"]),
+        run=(item.gate or item.event).run or "",
         evidence=name,
         need=item.edit.need,
         need_sessions=data["need_sessions"],
         rows=_rows(evidence),
         golden=_rows(evidence, golden=True),
-        baseline=data["baseline"],
-        candidate=data["candidate"],
+        baseline=ruling["baseline"],
+        candidate=ruling["candidate"],
         gate_numbers=evidence.numbers if evidence else {},
         simulated=item.event.simulated,
     )
@@ -95,7 +102,7 @@ def _about(evidence: Evidence, item: Proposed) -> bool:
     """Whether the evidence is of this edit, in this document, on this text, and with this verdict."""
     told = (evidence.document, evidence.base_blob, evidence.verdict)
     data = item.event.data
-    return item.edit.id in evidence.edits and told == (item.edit.target, data["base_blob"], data["verdict"])
+    return item.edit.id in evidence.edits and told == (item.edit.target, data["base_blob"], item.verdict)
 
 
 def _night(number: object) -> str:
@@ -119,9 +126,23 @@ def _rows(
             base=_value(task, "base", chosen),
             cand=_value(task, "cand", chosen),
         )
-        for task in evidence.tasks
+        for task in _whole(evidence.tasks)
         if (task.task in beside) is golden
     )
+
+
+def _whole(rows: Iterable[EvidenceTask]) -> Iterator[EvidenceTask]:
+    """Each task once, with its rollouts of all nights."""
+    known: dict[str, EvidenceTask] = {}
+    for row in rows:
+        first = known.get(row.task)
+        if first is None:
+            known[row.task] = row
+            continue
+        arms: tuple[Literal["base", "cand"], ...] = ("base", "cand")
+        soft = {arm: (*(first.soft or {}).get(arm, ()), *(row.soft or {}).get(arm, ())) for arm in arms}
+        known[row.task] = replace(first, base=(*first.base, *row.base), cand=(*first.cand, *row.cand), soft=soft)
+    yield from known.values()
 
 
 def _value(task: EvidenceTask, arm: str, chosen: Gate) -> float | None:

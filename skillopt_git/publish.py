@@ -217,4 +217,4 @@ def _message(item: Proposed, evidence_of: present.EvidenceOf) -> str:
         "SkillOpt-Evidence": data["evidence"] or "none",
         "SkillOpt-Version": data["version"],
     }
-    return render.commit_message(present.edit_view(item, evidence_of), trailers=trailers)
+    return render.commit_message(present.edit_view(item, evidence_of, as_proposed=True), trailers=trailers)

@@ -8,7 +8,7 @@ and how families were split counts for both.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from skillopt_git.ids import canonical_json, need_id
@@ -19,7 +19,7 @@ from skillopt_git.soundness import proposed_edit
 NEAR_DUPLICATE = 0.85  # of two rule texts: at or above it a rejection of one holds back the other
 # Of two outcomes of one edit, as two clones may see them, the first here stands: what is merged is merged.
 ENDINGS = ("adopted", "adopted-modified", "rejected", "superseded", "expired")
-MEASURED = frozenset({"family", "trial", "gate", "aa"})
+MEASURED = frozenset({"family", "trial", "aa"})
 ADOPTIONS = frozenset({"adopted", "adopted-modified"})
 
 
@@ -53,13 +53,26 @@ class Family:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposed:
-    """One edit of a proposal, its `proposed` event (what its commit is made of), and its outcome once it has one."""
+    """One edit of a proposal, its `proposed` event (what its commit is made of), and its outcome once it has one.
+
+    `gate` is the newest ruling on it, which later nights may have made.
+    """
 
     event: Event
     edit: Edit
     branch: str
     position: int
     outcome: Event | None = None
+    gate: Event | None = None
+
+    @property
+    def verdict(self) -> str:
+        return str((self.gate or self.event).data["verdict"])
+
+    @property
+    def evidence(self) -> str | None:
+        name = (self.gate or self.event).data["evidence"]
+        return None if name is None else str(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,10 +211,10 @@ def recall(events: Iterable[Event], *, simulated: bool) -> History:
     return History(
         simulated=simulated,
         families=_families(every),
-        proposals=tuple(_proposals(standing)),
+        proposals=tuple(_proposals(standing, _rulings(every))),
         negatives=tuple(_negatives(standing)),
         refusals=tuple(_refusals(own)),
-        ended_trials=Counter(str(event.data["subject"]) for event in own if event.type == "gate"),
+        ended_trials=Counter(subject for subject, _ in _trials(own)),
         guarded=_guarded(own),
         runs=tuple(sorted((event for event in own if event.type == "run"), key=lambda event: event.run or "")),
         worded=_worded(every),
@@ -283,7 +296,9 @@ def _worded(events: Iterable[Event]) -> dict[str, str]:
     return texts
 
 
-def _proposals(events: tuple[Event, ...]) -> Iterator[Proposal]:
+def _proposals(
+    events: tuple[Event, ...], rulings: Mapping[tuple[str | None, str | None, bool], list[Event]]
+) -> Iterator[Proposal]:
     outcomes = _outcomes(events)
     published: dict[str, list[Event]] = {}
     for event in events:
@@ -299,10 +314,15 @@ def _proposals(events: tuple[Event, ...]) -> Iterator[Proposal]:
                 branch=branch,
                 position=int(event.data["position"]),
                 outcome=outcomes.get((branch, edit.id)),
+                gate=_newest(rulings.get((event.edit, event.target, event.simulated), ()), since=event.run or ""),
             )
             by_branch.setdefault(branch, []).append(item)
     for branch, items in sorted(by_branch.items()):
         yield Proposal(branch=branch, edits=_each_edit_once(items), publications=tuple(published.get(branch, ())))
+
+
+def _newest(rulings: Sequence[Event], *, since: str) -> Event | None:
+    return next((event for event in reversed(rulings) if (event.run or "") >= since), None)
 
 
 def _outcomes(events: tuple[Event, ...]) -> dict[tuple[str, str | None], Event]:
@@ -340,6 +360,22 @@ def _refusals(events: tuple[Event, ...]) -> Iterator[Refusal]:
                 model=str(event.data["model"]),
                 families=frozenset(str(item) for item in event.data["families"]),
             )
+
+
+def _trials(events: Iterable[Event]) -> set[tuple[str, str]]:
+    """Each trial by its subject; one of several nights is one, and one that has no name is its event."""
+    return {
+        (str(event.data["subject"]), str(event.data.get("trial", event.id))) for event in events if event.type == "gate"
+    }
+
+
+def _rulings(events: Iterable[Event]) -> dict[tuple[str | None, str | None, bool], list[Event]]:
+    """What the gate found of an edit in a document, the newest last; a night that could not measure says nothing."""
+    found: dict[tuple[str | None, str | None, bool], list[Event]] = {}
+    for event in events:
+        if event.type == "gate" and event.data["verdict"] != "invalid" and event.data.get("evidence"):
+            found.setdefault((event.edit, event.target, event.simulated), []).append(event)
+    return {about: sorted(rulings, key=lambda event: (event.run or "", event.id)) for about, rulings in found.items()}
 
 
 def _guarded(events: Iterable[Event]) -> dict[str, str]:

@@ -66,7 +66,7 @@ def events_of(learned: Learned, stamp: Stamp, placement: Placement | None, night
     return (
         _run_event(learned, stamp, placement, night),
         *(_family_event(family, learned.known.machine, stamp) for family in learned.known.families),
-        *(item for candidate in learned.candidates for item in _trial_events(candidate, learned, stamp)),
+        *(item for candidate in learned.candidates for item in _trial_events(candidate, learned, stamp, night)),
         *(_proposed_events(learned, stamp, placement, night) if placement else ()),
     )
 
@@ -102,8 +102,8 @@ def _family_event(family: Family, machine: str, stamp: Stamp) -> Event:
     return event("family", family.id, stamp, data=data)
 
 
-def _trial_events(candidate: Candidate, learned: Learned, stamp: Stamp) -> Iterator[Event]:
-    """A strict trial begins and ends in one night. The rule itself is told only by its id and fingerprint."""
+def _trial_events(candidate: Candidate, learned: Learned, stamp: Stamp, night: int) -> Iterator[Event]:
+    """A ruling a night, and the trial in its first. The rule itself is told only by its id and fingerprint."""
     (edit,) = candidate.edits
     about: dict[str, Any] = {"edit": edit.id, "rule": edit.rule, "target": edit.target}
     name = evidence_name(candidate.evidence) if candidate.evidence else None
@@ -114,12 +114,14 @@ def _trial_events(candidate: Candidate, learned: Learned, stamp: Stamp) -> Itera
         "base_blob": candidate.document.blob,
         "model": learned.models.target.model,
     }
-    if candidate.trial is not None:
+    if candidate.trial is not None and not candidate.continued:
         yield event("trial", candidate.trial, stamp, data=data, **about)
     ruling = {
         **data,
         "verdict": candidate.verdict,
         "evidence": name,
+        "why": candidate.why,
+        "night": None if stamp.simulated else night,
         "families": list(candidate.families),
         "guard": [task.task for task in candidate.evidence.tasks if task.part == "guard"] if candidate.evidence else [],
         "simhash": f"{simhash(edit.sentence):016x}",

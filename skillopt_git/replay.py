@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skillopt_git.documents import Documents
 from skillopt_git.model import Score, Task
 from skillopt_git.ports import Backend, Called, CallFailed, Judge, Listener, Reply, Request
-
-Documents = tuple[tuple[str, str], ...]  # (path, text), as the model works under them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

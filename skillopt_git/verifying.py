@@ -36,9 +36,7 @@ def verify(proposal: Proposal, evidence_of: EvidenceOf) -> tuple[Checked, ...]:
 
 
 def _checked(item: Proposed, evidence_of: EvidenceOf) -> Checked:
-    data = item.event.data
-    recorded = str(data["verdict"])
-    name = data["evidence"]
+    recorded, name = item.verdict, item.evidence
     found: Verdict | None = None
     try:
         evidence = evidence_of(str(name)) if name else None
@@ -79,7 +77,7 @@ def _recomputed(evidence: Evidence) -> tuple[Verdict, list[str]]:
     """The verdict that the rollouts give under the recorded settings, and which recorded figures differ."""
     rules = settings_of(evidence.settings)
     if evidence.rule == "evidence":
-        primary, guard = pairing.measured(evidence)
+        primary, guard = pairing.parts(evidence.tasks)
         weighed = weighing.weigh(primary, guard, gate=rules, nights=len({task.night for task in evidence.tasks}))
         return weighed.verdict, _differences(evidence.numbers, weighed.numbers)
     beside = evidence.numbers.get("golden", [])

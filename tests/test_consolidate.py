@@ -25,10 +25,11 @@ from skillopt_git.consolidate import (
     reflect,
     trial,
 )
+from skillopt_git.documents import Documents
 from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.model import Document, Edit, Need, Score, Task
 from skillopt_git.ports import CallFailed, LearningEvent, Reflected, Reply, Request
-from skillopt_git.replay import Documents, Rollout, replay
+from skillopt_git.replay import Rollout, replay
 from tests.learning import (
     OTHER,
     PNPM,

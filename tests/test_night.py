@@ -64,7 +64,12 @@ def event(**fields: Any) -> Event:
 def open_with(edit: Edit) -> History:
     """An open proposal that holds `edit`."""
     branch = "sleep/2026-11-28"
-    item = Proposed(event=event(data={"base": "b", "base_branch": "main"}), edit=edit, branch=branch, position=0)
+    item = Proposed(
+        event=event(data={"base": "b", "base_branch": "main", "verdict": "strong", "evidence": None}),
+        edit=edit,
+        branch=branch,
+        position=0,
+    )
     return History(proposals=(Proposal(branch=branch, edits=(item,), publications=(event(data={"tip": "t"}),)),))
 
 

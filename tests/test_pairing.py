@@ -16,7 +16,7 @@ from skillopt_git.config import Gate
 from skillopt_git.consolidate import Bench
 from skillopt_git.ledger import evidence_bytes
 from skillopt_git.model import Candidate, Check, Edit, Evidence, Task
-from skillopt_git.pairing import measured, trial
+from skillopt_git.pairing import parts, trial
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.replay import replay
 from skillopt_git.weighing import FIRST_PAIRS, weigh
@@ -194,7 +194,7 @@ def test_the_record_decides_as_the_trial_did() -> None:
     stored = evidence_bytes(known(found))
     read = schema.read(Evidence, stored, where="here")
 
-    primary, guard = measured(read)
+    primary, guard = parts(read.tasks)
     weighed = weigh(primary, guard, gate=Gate())
 
     assert (weighed.verdict, weighed.numbers) == (found.verdict, read.numbers)

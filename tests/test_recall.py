@@ -289,10 +289,12 @@ def test_a_gate_result_goes_by_rule_and_target() -> None:
 
 
 def test_trials_are_counted_by_their_subject() -> None:
-    """As many as ended, each once."""
+    """As many as ended, each once; several nights may be one trial."""
     counted = seen(gate("harmful"), gate("harmful"), gate("inconclusive", cause="run-2")).ended_trials
+    nights = [gate("suggestive", cause=f"run-{night}", trial="t", subject="u") for night in (1, 2)]
 
     assert dict(counted) == {"s": 2}
+    assert dict(seen(*nights).ended_trials) == {"u": 1}
 
 
 # --- families and order ------------------------------------------------------------------------------------------

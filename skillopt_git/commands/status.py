@@ -68,7 +68,7 @@ def _open(shop: Workshop, proposal: Proposal) -> dict[str, Any]:
                 "id": item.edit.id,
                 "target": item.edit.target,
                 "text": item.edit.sentence,
-                "verdict": item.event.data["verdict"],
+                "verdict": item.verdict,
             }
             for item in proposal.pending
         ],
