@@ -139,6 +139,11 @@ class Gate:
     suggestive_e: Annotated[float, Ge(1.0)] = _setting(3.0, "`evidence`: or the e-value of one.")
     harmful_e: Annotated[float, Ge(1.0)] = _setting(10.0, "`evidence`: least e-value for harm of a harmful verdict.")
     closing_e: Share = _setting(0.05, "`evidence`: or an e-value for benefit as small as this.")
+    aa_control: Annotated[int, Ge(0)] = _setting(
+        7,
+        "`evidence`: days from one control of the gate to the next: an edit that says nothing is tried like any other, "
+        "and a rule that was proven is taken out. 0: never.",
+    )
     metric: Metric = _setting("mixed", "`hard` (all checks pass), `soft` (share of checks, or rubric), or `mixed`.")
     mixed_weight: Share = _setting(0.5, "Weight of `soft` in `mixed`.")
     no_regression: bool = _setting(False, "Whether a single held-out task that falls refuses the edit.")

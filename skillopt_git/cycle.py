@@ -104,6 +104,7 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
         notify,
         inputs.reader,
         inputs.evidence_of,
+        now,
     )
     return night.learned(learned, needs)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from skillopt_git import edits
 from skillopt_git.model import Candidate, Document
@@ -10,9 +10,9 @@ from skillopt_git.model import Candidate, Document
 Documents = tuple[tuple[str, str], ...]  # (path, text), as the model works under them
 
 
-def existing(*documents: Document | None) -> Documents:
+def existing(documents: Iterable[Document]) -> Documents:
     """The documents the base has. A file that does not exist yet teaches nothing."""
-    return tuple(sorted((item.path, item.text) for item in documents if item is not None and item.blob is not None))
+    return tuple(sorted((item.path, item.text) for item in documents if item.blob is not None))
 
 
 def under(documents: Documents, document: Document, text: str) -> Documents:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from skillopt_git.bank import Bank
 from skillopt_git.consolidate import Reflection
+from skillopt_git.controls import Control
 from skillopt_git.harvest import Harvest
 from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Reason, Task, Verdict
 from skillopt_git.ports import Backend, CallFailed, Judge
@@ -72,6 +73,7 @@ class Learned:
     reflections: tuple[Reflection, ...] = ()
     rollouts: tuple[Rollout, ...] = ()
     failures: tuple[CallFailed, ...] = ()
+    controls: tuple[Control, ...] = ()
     baseline: float | None = None
     candidate: float | None = None
     notes: tuple[str, ...] = ()

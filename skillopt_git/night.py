@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from skillopt_git import consolidate, edits, gate, pairing
 from skillopt_git.config import Config
 from skillopt_git.consolidate import Bench, Reflection
+from skillopt_git.controls import Trials
 from skillopt_git.documents import Documents, existing, with_accepted
-from skillopt_git.errors import BackendError, ConfigError, MeasurementInvalid
+from skillopt_git.errors import ConfigError, MeasurementInvalid
 from skillopt_git.judges import judgeable
 from skillopt_git.languages import Reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.mine import wordings
 from skillopt_git.model import Candidate, Document, Edit, Event, Evidence, Need, Reason, Split, Task
 from skillopt_git.ports import CallFailed, Gated, Listener
-from skillopt_git.recall import NEAR_DUPLICATE, History, Proposed, held_back
-from skillopt_git.replay import Rollout, replay
-from skillopt_git.similarity import similarity
+from skillopt_git.recall import History, Proposed, held_back, repeats
+from skillopt_git.replay import Rollout, raise_dead, replay
 from skillopt_git.wishes import every_task
 
-PASSING = frozenset({"network", "rate", "timeout"})  # failures that may be gone when tried again
-DEAD = PASSING | {"auth", "quota", "process"}
 UNDECIDED = frozenset({"suggestive", "inconclusive"})  # of an edit on a branch: its trial goes on
 SETTLED = frozenset({"strong", "ungated", "suggestive", "unverified", "invalid"})
 
@@ -42,6 +41,7 @@ class Night:
     notify: Listener
     reader: Reader
     evidence_of: Callable[[str], Evidence | None]
+    now: datetime
     candidates: list[Candidate] = field(default_factory=list)
     unmatched: list[tuple[Edit, str]] = field(default_factory=list)
     suppressed: list[tuple[Edit, str]] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Night:
     waiting: set[str] = field(default_factory=set)  # needs for which no edit is left in the budget
 
     def learned(self, start: Learned, needs: Sequence[Need]) -> Learned:
-        base = existing(self.teachable.skill, self.teachable.memory)
+        base = existing(self._documents)
         self._go_on(base)
         train = [task for task in self._in("train") if any(need.id in task.needs for need in needs)]
         if not train:
@@ -64,6 +64,10 @@ class Night:
         self._teach(skill, first, base)
         self._teach(memory, [*later, *self._left(first)], with_accepted(base, self.candidates))
         return self._finished(start, base)
+
+    @property
+    def _documents(self) -> tuple[Document, ...]:
+        return tuple(item for item in (self.teachable.skill, self.teachable.memory) if item is not None)
 
     # --- trials of earlier nights ---
 
@@ -76,8 +80,7 @@ class Night:
 
     def _measure_on(self, item: Proposed, ruling: Event, base: Documents) -> None:
         edit, bench = item.edit, self._bench()
-        both = (self.teachable.skill, self.teachable.memory)
-        document = next((it for it in both if it is not None and it.path == edit.target), None)
+        document = next((item for item in self._documents if item.path == edit.target), None)
         evidence = self.evidence_of(item.evidence or "")
         need = self.known.needs.get(edit.need or "")
         if document is None or evidence is None or evidence.rule != "evidence" or need is None:
@@ -103,8 +106,11 @@ class Night:
             ended=0,
             going_on=going_on,
         )
+        self._tried(candidate, edit)
+
+    def _tried(self, candidate: Candidate, edit: Edit) -> None:
         self.candidates.append(replace(candidate, families=tuple(sorted(self._families(edit)))))
-        self.notify(Gated(document.path, edit.sentence, candidate.verdict))
+        self.notify(Gated(candidate.document.path, edit.sentence, candidate.verdict))
 
     def _in(self, split: Split) -> tuple[Task, ...]:
         return tuple(task for task in self.tasks if task.split == split)
@@ -206,7 +212,7 @@ class Night:
         failed = [item.failure for item in rollouts if item.failure is not None]
         self.failures.extend(failed)
         if len(failed) == len(rollouts):
-            _raise_dead(failed)
+            raise_dead(failed)
         return rollouts
 
     def _failed(self) -> str:
@@ -221,7 +227,7 @@ class Night:
         self.reflections.append(reflection)
         if reflection.failure is not None:
             self.failures.append(reflection.failure)
-            _raise_dead([reflection.failure])
+            raise_dead([reflection.failure])
         held_out = self._held_out(need, shown)
         for edit in reflection.edits:
             if self._room(need) and self._fit(edit, document):
@@ -263,7 +269,7 @@ class Night:
         alone = edits.apply(document.text, [edit]).unmatched
         if alone:
             return alone[0][1]
-        if any(_repeats(edit, other) for item in self.candidates for other in item.edits):
+        if any(repeats(edit, other) for item in self.candidates for other in item.edits):
             return "the same rule was tried already tonight"
         return None
 
@@ -297,8 +303,7 @@ class Night:
             )
         else:
             candidate = consolidate.trial(edit, document, documents, held_out, golden=golden, bench=bench, ended=ended)
-        self.candidates.append(replace(candidate, families=tuple(sorted(self._families(edit)))))
-        self.notify(Gated(document.path, edit.sentence, candidate.verdict))
+        self._tried(candidate, edit)
 
     # --- the end ---
 
@@ -306,6 +311,8 @@ class Night:
         accepted = [item for item in self.candidates if item.accepted]
         baseline, candidate = self._means(accepted, base)
         self._test(accepted, base)
+        controls = Trials(self._in("val"), self._golden(), self._documents, base, self.history, self._bench())
+        measured = tuple(controls.measured(self.now, self.notes))
         if self.failures:
             self.notes.append(f"calls that failed, which count for nothing: {self._failed()}")
         return replace(
@@ -321,6 +328,7 @@ class Night:
             baseline=baseline,
             candidate=candidate,
             rollouts=tuple(self.rollouts),
+            controls=measured,
             notes=(*start.notes, *self.notes),
         )
 
@@ -377,18 +385,3 @@ class Night:
         if self.waiting and not self.reflections:
             return "budget"
         return "all_suppressed" if self.suppressed else "no_edits"
-
-
-def _raise_dead(failures: Sequence[CallFailed]) -> None:
-    """A backend that cannot answer at all is an error, never a night of zeros."""
-    dead = next((item for item in failures if item.kind in DEAD), None)
-    if dead is not None:
-        raise BackendError(dead.kind, dead.message, retryable=dead.kind in PASSING)
-
-
-def _repeats(edit: Edit, other: Edit) -> bool:
-    """The same rule, or for one need nearly the same."""
-    if edit.rule == other.rule:
-        return True
-    both = edit.need == other.need and edit.text is not None and other.text is not None
-    return both and similarity(edit.sentence, other.sentence) >= NEAR_DUPLICATE

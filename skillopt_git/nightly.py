@@ -344,6 +344,7 @@ class _Run:
             commits=commits,
             notes=(*shop.private.notes, *notes),
             version=__version__,
+            controls=self._recalled(events).controls,
         )
         project = (shop.repo.root or shop.repo.common_dir).name
         record = run_record(view, learned, project=project, adopted_commit=adopted)

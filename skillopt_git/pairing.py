@@ -60,7 +60,8 @@ def trial(
     guard = _guard([task for task in held_out if task not in primary], golden, primary, rested or {}, bench)
     name = going_on.trial if going_on else trial_id(edit, document, bench, ended)
     taught = under(documents, document, edits.apply(document.text, [edit]).text)
-    measuring = _Measuring(name, edit, documents, taught, bench, before.tasks if before else ())
+    about = Subject(need=edit.need, edits=(edit.id,))
+    measuring = _Measuring(name, about, documents, taught, bench, before.tasks if before else ())
     weighed = measuring.weighed(primary, guard)
     pairs = measuring.as_pairs()
     return replace(
@@ -76,6 +77,33 @@ def trial(
         continued=before is not None,
         closed=weighed.closed or measuring.nights >= bench.gate.nights,
     )
+
+
+def control(
+    name: str,
+    about: Subject,
+    document: Document,
+    arms: tuple[Documents, Documents],
+    held_out: Sequence[Task],
+    golden: Sequence[Task],
+    rested: Mapping[str, str],
+    *,
+    bench: Bench,
+) -> tuple[Evidence, str]:
+    """What one night of a trial finds between two arms that nobody wants to adopt, and why."""
+    primary = [task for task in held_out if about.need in task.needs]
+    guard = _guard([task for task in held_out if task not in primary], golden, primary, rested, bench)
+    measuring = _Measuring(name, about, *arms, bench)
+    weighed = measuring.weighed(primary, guard)
+    return measuring.evidence(document, weighed), weighed.why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a trial is about: the need whose tasks are primary, and the edits that the second arm has."""
+
+    need: str | None
+    edits: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +137,7 @@ class _Measuring:
     """The pairs of one trial: those of earlier nights as they are recorded, and tonight's by task."""
 
     name: str
-    edit: Edit
+    subject: Subject
     base: Documents
     cand: Documents
     bench: Bench
@@ -176,7 +204,7 @@ class _Measuring:
             v=RECORD_VERSION,
             document=document.path,
             base_blob=document.blob,
-            edits=(self.edit.id,),
+            edits=self.subject.edits,
             rule="evidence",
             settings=bench.settings,
             target=bench.target.model,
@@ -193,14 +221,14 @@ class _Measuring:
         return {} if share is None else {"judge_agreement": share, "judge_answers": answers}
 
     def _need(self, task: Task) -> str | None:
-        return self.edit.need if self.edit.need in task.needs else next(iter(task.needs), None)
+        return self.subject.need if self.subject.need in task.needs else next(iter(task.needs), None)
 
     def _row(self, task: Task, pairs: Sequence[tuple[Score | None, Score | None]]) -> EvidenceTask:
         return EvidenceTask(
             task=task.id,
             family=task.family,
             need=self._need(task),
-            part="primary" if self.edit.need in task.needs else "guard",
+            part="primary" if self.subject.need in task.needs else "guard",
             night=self.bench.night,
             base=tuple(_hard(base) for base, _ in pairs),
             cand=tuple(_hard(cand) for _, cand in pairs),

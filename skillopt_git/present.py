@@ -30,6 +30,7 @@ from skillopt_git.model import (
 from skillopt_git.recall import Proposal, Proposed
 from skillopt_git.recurrence import asking
 from skillopt_git.views import (
+    ControlsView,
     DocumentView,
     EditView,
     LeftOut,
@@ -154,7 +155,9 @@ def _value(task: EvidenceTask, arm: str, chosen: Gate) -> float | None:
     return gate.mean(scores, chosen)
 
 
-def proposal_view(proposal: Proposal, evidence_of: EvidenceOf, *, ledger_ref: str) -> ProposalView:
+def proposal_view(
+    proposal: Proposal, evidence_of: EvidenceOf, *, ledger_ref: str, controls: Iterable[Event] = ()
+) -> ProposalView:
     """The open edits of a proposal; those with an outcome where none is open any more."""
     items = proposal.pending or proposal.edits
     edits = tuple(edit_view(item, evidence_of) for item in items)
@@ -176,6 +179,19 @@ def proposal_view(proposal: Proposal, evidence_of: EvidenceOf, *, ledger_ref: st
         judge=data["judge"],
         version=data["version"],
         ledger_ref=ledger_ref,
+        controls=controls_view(item for item in controls if item.simulated == proposal.simulated),
+    )
+
+
+def controls_view(controls: Iterable[Event]) -> ControlsView:
+    found = Counter((item.data["control"], item.data["verdict"]) for item in controls)
+    every = Counter(kind for kind, _ in found.elements())
+    return ControlsView(
+        null=every["null"],
+        null_strong=found["null", "strong"],
+        null_drafts=found["null", "suggestive"],
+        known=every["known"],
+        known_strong=found["known", "strong"],
     )
 
 
@@ -196,6 +212,7 @@ def run_view(
     commits: tuple[str, ...],
     notes: tuple[str, ...],
     version: str,
+    controls: Iterable[Event] = (),
 ) -> RunView:
     """The whole night for its owner; the report stays on this machine, so it may quote what was asked."""
     harvest = learned.known.harvest
@@ -231,7 +248,7 @@ def run_view(
         ),
         hints=hint_views(learned.known),
         metric=learned.metric,
-        rule="off" if any(item.verdict == "ungated" for item in learned.candidates) else "strict",
+        rule=_rule(learned),
         baseline=learned.baseline,
         candidate=learned.candidate,
         verdict=learned.verdict,
@@ -248,7 +265,15 @@ def run_view(
         commits=commits,
         notes=(*learned.notes, *notes),
         version=version,
+        controls=controls_view(controls),
     )
+
+
+def _rule(learned: Learned) -> str:
+    """The gate that decided."""
+    if any(item.verdict == "ungated" for item in learned.candidates):
+        return "off"
+    return next((item.evidence.rule for item in learned.candidates if item.evidence is not None), "strict")
 
 
 def split_counts(tasks: tuple[Task, ...]) -> dict[Split, int]:

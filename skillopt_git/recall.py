@@ -19,7 +19,7 @@ from skillopt_git.soundness import proposed_edit
 NEAR_DUPLICATE = 0.85  # of two rule texts: at or above it a rejection of one holds back the other
 # Of two outcomes of one edit, as two clones may see them, the first here stands: what is merged is merged.
 ENDINGS = ("adopted", "adopted-modified", "rejected", "superseded", "expired")
-MEASURED = frozenset({"family", "trial", "aa"})
+MEASURED = frozenset({"family", "trial"})
 ADOPTIONS = frozenset({"adopted", "adopted-modified"})
 
 
@@ -168,6 +168,7 @@ class History:
     ended_trials: Mapping[str, int] = field(default_factory=dict)  # by the trial's subject
     guarded: Mapping[str, str] = field(default_factory=dict)  # by task: the last run in which it was looked at for harm
     runs: tuple[Event, ...] = ()
+    controls: tuple[Event, ...] = ()  # of the gate itself, the newest last
     worded: Mapping[str, str] = field(default_factory=dict)  # needs that were ever answered, in a rule's words
     awaited: tuple[Proposed, ...] = ()  # adopted, and not yet at the base
     unlearned: Mapping[tuple[str, str], Event] = field(default_factory=dict)  # by (branch, edit)
@@ -217,6 +218,7 @@ def recall(events: Iterable[Event], *, simulated: bool) -> History:
         ended_trials=Counter(subject for subject, _ in _trials(own)),
         guarded=_guarded(own),
         runs=tuple(sorted((event for event in own if event.type == "run"), key=lambda event: event.run or "")),
+        controls=tuple(sorted((event for event in own if event.type == "aa"), key=lambda event: event.run or "")),
         worded=_worded(every),
         unlearned=_unlearned(every),
     )
@@ -225,6 +227,14 @@ def recall(events: Iterable[Event], *, simulated: bool) -> History:
 def decisions(events: Iterable[Event]) -> tuple[Event, ...]:
     """Without what only learning needs to know, which is most of a long ledger."""
     return tuple(event for event in events if event.type not in MEASURED)
+
+
+def repeats(edit: Edit, other: Edit) -> bool:
+    """The same rule, or for one need nearly the same."""
+    if edit.rule == other.rule:
+        return True
+    both = edit.need == other.need and edit.text is not None and other.text is not None
+    return both and similarity(edit.sentence, other.sentence) >= NEAR_DUPLICATE
 
 
 def _each_once(events: Iterable[Event]) -> tuple[Event, ...]:

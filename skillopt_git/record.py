@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from skillopt_git import __version__
+from skillopt_git.controls import Control
 from skillopt_git.ids import Json, event_id, fold_unmarked
 from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
@@ -58,7 +59,8 @@ class Placement:
 
 
 def evidence_of(learned: Learned) -> tuple[Evidence, ...]:
-    return tuple(item.evidence for item in learned.candidates if item.evidence is not None)
+    tried = (item.evidence for item in learned.candidates if item.evidence is not None)
+    return (*tried, *(item.evidence for item in learned.controls))
 
 
 def events_of(learned: Learned, stamp: Stamp, placement: Placement | None, night: int) -> tuple[Event, ...]:
@@ -67,6 +69,7 @@ def events_of(learned: Learned, stamp: Stamp, placement: Placement | None, night
         _run_event(learned, stamp, placement, night),
         *(_family_event(family, learned.known.machine, stamp) for family in learned.known.families),
         *(item for candidate in learned.candidates for item in _trial_events(candidate, learned, stamp, night)),
+        *(_control_event(control, learned, stamp, night) for control in learned.controls),
         *(_proposed_events(learned, stamp, placement, night) if placement else ()),
     )
 
@@ -129,6 +132,21 @@ def _trial_events(candidate: Candidate, learned: Learned, stamp: Stamp, night: i
         "candidate": candidate.candidate,
     }
     yield event("gate", candidate.trial or edit.id, stamp, data=ruling, **about)
+
+
+def _control_event(control: Control, learned: Learned, stamp: Stamp, night: int) -> Event:
+    evidence = control.evidence
+    data = {
+        "control": control.kind,
+        "edit": control.edit,
+        "need": control.need,
+        "verdict": evidence.verdict,
+        "why": control.why,
+        "evidence": evidence_name(evidence),
+        "model": learned.models.target.model,
+        "night": None if stamp.simulated else night,
+    }
+    return event("aa", [control.kind, stamp.run], stamp, target=evidence.document, edit=control.edit, data=data)
 
 
 def _proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night: int) -> Iterator[Event]:

@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skillopt_git.documents import Documents
+from skillopt_git.errors import BackendError
 from skillopt_git.model import Score, Task
 from skillopt_git.ports import Backend, Called, CallFailed, Judge, Listener, Reply, Request
+
+PASSING = frozenset({"network", "rate", "timeout"})  # failures that may be gone when tried again
+DEAD = PASSING | {"auth", "quota", "process"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,13 @@ def replay(
     )
     notify(Called("rollout", len(rollouts), sum(item.score is None for item in rollouts)))
     return rollouts
+
+
+def raise_dead(failures: Sequence[CallFailed]) -> None:
+    """A backend that cannot answer at all is an error, never a night of zeros."""
+    dead = next((item for item in failures if item.kind in DEAD), None)
+    if dead is not None:
+        raise BackendError(dead.kind, dead.message, retryable=dead.kind in PASSING)
 
 
 def _rollout(task: Task, reply: Reply | CallFailed, found: Score | CallFailed) -> Rollout:

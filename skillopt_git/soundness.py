@@ -102,11 +102,24 @@ class EndingData:
     ends: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlData:
+    __pydantic_config__ = _OPEN
+    control: Literal["null", "known"]
+    need: str
+    verdict: Verdict
+    why: str
+    evidence: str
+    night: int | None
+    edit: str | None = None
+
+
 _SHAPES: dict[EventType, type] = {
     "run": RunData,
     "family": FamilyData,
     "proposed": ProposedData,
     "gate": GateData,
+    "aa": ControlData,
     "published": PublishedData,
     "unrejected": EndingData,
     **dict.fromkeys(("adopted", "adopted-modified", "rejected", "superseded", "expired", "reverted"), OutcomeData),

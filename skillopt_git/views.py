@@ -166,8 +166,19 @@ class EditView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ControlsView:
+    """How the gate did where the right verdict is known: edits that say nothing, and proven rules taken out again."""
+
+    null: int = 0
+    null_strong: int = 0
+    null_drafts: int = 0
+    known: int = 0
+    known_strong: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalView:
-    """A proposal by itself: nothing here may depend on a run that brought it no new evidence."""
+    """A proposal by itself: but for `controls`, nothing here may depend on a run that brought it no new evidence."""
 
     branch: str
     base_branch: str
@@ -185,6 +196,7 @@ class ProposalView:
     judge: str
     version: str
     ledger_ref: str
+    controls: ControlsView = ControlsView()
     tokens: int | None = None  # of the nights that judged its edits
     cost_usd: float | None = None
 
@@ -285,6 +297,7 @@ class RunView:
     cost_usd: float | None = None
     notes: tuple[str, ...] = ()
     version: str
+    controls: ControlsView = ControlsView()
 
     @property
     def change(self) -> float | None:

@@ -52,6 +52,10 @@ class Workshop:
         """The same without the events that only learning needs."""
         return (*self.ledger.told().events, *self._noticed())
 
+    def controls(self) -> tuple[Event, ...]:
+        """What the gate found where the right verdict is known."""
+        return tuple(event for event in self.ledger.told().events if event.type == "aa")
+
     def history(self) -> History:
         """As this run sees it."""
         known = recall(self.events(), simulated=self.stamp.simulated)

@@ -75,7 +75,7 @@ def test_an_event_without_what_it_needs_is_passed_over_and_counted(repo: Reposit
     nights.record(add(PNPM))
     bare = [
         event(type_, name, stamp(), data={})  # type: ignore[arg-type]
-        for name, type_ in enumerate(["run", "family", "proposed", "gate", "published", "adopted", "rejected"])
+        for name, type_ in enumerate(["run", "family", "proposed", "gate", "published", "adopted", "rejected", "aa"])
     ]
     odd = event(
         "family", "odd", stamp(), data={"family": "f1", "needs": [], "split": "val", "tasks": [], "simhash": "x"}

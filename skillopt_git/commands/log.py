@@ -46,6 +46,10 @@ def _about(event: Event) -> str:
         return f"{event.run}: {told}; {data['sessions']} sessions, {data['tasks']} tasks"
     if event.type == "gate":
         return f"{event.edit} {data['verdict']} ({event.target})"
+    if event.type == "aa":
+        return (
+            f"{'a rule taken out' if event.edit else 'an edit that says nothing'}: {data['verdict']} ({event.target})"
+        )
     if event.type == "published":
         return f"{data['branch']} at {data['tip'][:12]}"
     if event.type == "frozen":
