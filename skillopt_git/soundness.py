@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from skillopt_git.model import DocumentKind, Edit, EditOp, Event, EventType, Metric, Split, Verdict
@@ -127,9 +128,9 @@ _SHAPES: dict[EventType, type] = {
 
 
 def sound(event: Event) -> bool:
-    """Whether the event has what its type needs, names a branch of ours, and an edit that is the one it describes."""
+    """Whether it has a time and what its type needs, and names a branch of ours and the edit that it describes."""
     shape = _SHAPES.get(event.type)
-    if shape is not None and not fits(event.data, shape):
+    if not _timed(event) or (shape is not None and not fits(event.data, shape)):
         return False
     branch = event.data.get("branch")
     if event.type != "run" and branch is not None and not BRANCH.fullmatch(str(branch)):
@@ -137,6 +138,14 @@ def sound(event: Event) -> bool:
     if event.type == "family":
         return _names_its_own(event)
     return _its_own_edit(event) if event.type == "proposed" else True
+
+
+def _timed(event: Event) -> bool:
+    """Whether its time is one, with an offset."""
+    try:
+        return datetime.fromisoformat(event.ts).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _names_its_own(event: Event) -> bool:

@@ -69,6 +69,12 @@ def test_a_forged_proposal_is_no_proposal(proposed: Event, forged: dict[str, Any
     assert not sound(replace(proposed, data={**proposed.data, **forged}))
 
 
+@pytest.mark.parametrize("ts", ["", "yesterday", "2026-11-29T03:00:00", "2026-13-29T03:00:00Z"])
+def test_an_event_without_a_time_is_no_event(proposed: Event, ts: str) -> None:
+    """Commits are dated by it, and it says when the gate is to be tried again."""
+    assert not sound(replace(proposed, ts=ts))
+
+
 def test_an_event_without_what_it_needs_is_passed_over_and_counted(repo: Repository, invoke: Run) -> None:
     """Every verb goes on. `doctor` says how many lines were passed over, `status` how many of those it looks at."""
     nights = Nights(repo)
