@@ -30,7 +30,6 @@ from skillopt_git.model import (
 from skillopt_git.recall import Proposal, Proposed
 from skillopt_git.recurrence import asking
 from skillopt_git.views import (
-    ControlsView,
     DocumentView,
     EditView,
     LeftOut,
@@ -39,6 +38,7 @@ from skillopt_git.views import (
     QuoteView,
     RunView,
     TaskRow,
+    controls_view,
 )
 
 EvidenceOf = Callable[[str], Evidence | None]  # by its SHA-256
@@ -180,18 +180,6 @@ def proposal_view(
         version=data["version"],
         ledger_ref=ledger_ref,
         controls=controls_view(item for item in controls if item.simulated == proposal.simulated),
-    )
-
-
-def controls_view(controls: Iterable[Event]) -> ControlsView:
-    found = Counter((item.data["control"], item.data["verdict"]) for item in controls)
-    every = Counter(kind for kind, _ in found.elements())
-    return ControlsView(
-        null=every["null"],
-        null_strong=found["null", "strong"],
-        null_drafts=found["null", "suggestive"],
-        known=every["known"],
-        known_strong=found["known", "strong"],
     )
 
 

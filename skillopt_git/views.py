@@ -5,11 +5,12 @@ None means not measured (or not known) throughout; it is never 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from math import isfinite
 
-from skillopt_git.model import RUN_VERDICTS, EditOp, Metric, Reason, Split, Verdict
+from skillopt_git.model import RUN_VERDICTS, EditOp, Event, Metric, Reason, Split, Verdict
 
 _TOLD = (
     "baseline",
@@ -174,6 +175,18 @@ class ControlsView:
     null_drafts: int = 0
     known: int = 0
     known_strong: int = 0
+
+
+def controls_view(controls: Iterable[Event]) -> ControlsView:
+    found = Counter((item.data["control"], item.data["verdict"]) for item in controls)
+    every = Counter(kind for kind, _ in found.elements())
+    return ControlsView(
+        null=every["null"],
+        null_strong=found["null", "strong"],
+        null_drafts=found["null", "suggestive"],
+        known=every["known"],
+        known_strong=found["known", "strong"],
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
