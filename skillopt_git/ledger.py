@@ -25,7 +25,7 @@ from skillopt_git.ids import Json, canonical_json
 from skillopt_git.model import RECORD_VERSION, Event, Evidence
 from skillopt_git.packed import exactly
 from skillopt_git.redact import SECRETS, Scanner
-from skillopt_git.soundness import sound
+from skillopt_git.soundness import paired, sound
 
 MOST_TRIES = 10
 
@@ -130,7 +130,10 @@ class Ledger:
         if sha256(data).hexdigest() != name:
             raise GitError(f"evidence {name} is not what its name says", f"somebody changed it in {self._ref}")
         _refuse_newer(_record(data) or {}, name)
-        return schema.read(Evidence, data, where=f"evidence {name}")
+        evidence = schema.read(Evidence, data, where=f"evidence {name}")
+        if not paired(evidence):
+            raise GitError(f"evidence {name} has rollouts that are no pairs", f"somebody changed it in {self._ref}")
+        return evidence
 
     def evidence_names(self) -> frozenset[str]:
         """The SHA-256 by which each evidence is kept."""

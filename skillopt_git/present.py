@@ -39,6 +39,7 @@ from skillopt_git.views import (
     RunView,
     TaskRow,
     controls_view,
+    night_rows,
 )
 
 EvidenceOf = Callable[[str], Evidence | None]  # by its SHA-256
@@ -92,6 +93,7 @@ def edit_view(item: Proposed, evidence_of: EvidenceOf, *, as_proposed: bool = Fa
         need_sessions=data["need_sessions"],
         rows=_rows(evidence),
         golden=_rows(evidence, golden=True),
+        nights=night_rows(evidence.tasks if evidence else ()),
         baseline=ruling["baseline"],
         candidate=ruling["candidate"],
         gate_numbers=evidence.numbers if evidence else {},
@@ -290,6 +292,7 @@ def _candidate_view(
         need_sessions=learned.known.sessions(edit.need),
         rows=_rows(candidate.evidence, asks),
         golden=_rows(candidate.evidence, asks, golden=True),
+        nights=night_rows(candidate.evidence.tasks if candidate.evidence else ()),
         baseline=candidate.baseline,
         candidate=candidate.candidate,
         gate_numbers=candidate.evidence.numbers if candidate.evidence else {},

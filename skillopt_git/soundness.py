@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from skillopt_git.model import DocumentKind, Edit, EditOp, Event, EventType, Metric, Split, Verdict
+from skillopt_git.model import DocumentKind, Edit, EditOp, Event, EventType, Evidence, Metric, Split, Verdict
 from skillopt_git.packed import fits
 
 BRANCH = re.compile(r"sleep/\d{4}-\d\d-\d\d(-[1-9]\d{0,3})?")
@@ -138,6 +138,17 @@ def sound(event: Event) -> bool:
     if event.type == "family":
         return _names_its_own(event)
     return _its_own_edit(event) if event.type == "proposed" else True
+
+
+def paired(evidence: Evidence) -> bool:
+    """Whether each rollout passed, failed or is missing, and has its like in the other arm."""
+    for task in evidence.tasks:
+        soft = [len(scores) for scores in (task.soft or {}).values()]
+        if {len(task.base), len(task.cand), *soft} != {len(task.base)}:
+            return False
+        if not {0, 1, None}.issuperset((*task.base, *task.cand)):
+            return False
+    return True
 
 
 def _timed(event: Event) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from math import isfinite
 
-from skillopt_git.model import RUN_VERDICTS, EditOp, Event, Metric, Reason, Split, Verdict
+from skillopt_git.model import RUN_VERDICTS, EditOp, Event, EvidenceTask, Metric, Reason, Split, Verdict
+from skillopt_git.stats import discordant, e_value
 
 _TOLD = (
     "baseline",
@@ -86,6 +87,44 @@ def _proof(numbers: Mapping[str, object]) -> ProofView | None:
     return ProofView(**found) if sound else None  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightRow:
+    """What one night of a trial measured on the tasks of the rule's need; `e` is that of all its nights so far."""
+
+    run: str
+    base_passes: int
+    base_rollouts: int
+    cand_passes: int
+    cand_rollouts: int
+    e: float
+
+
+def night_rows(tasks: Iterable[EvidenceTask]) -> tuple[NightRow, ...]:
+    """A trial night by night, the newest last."""
+    nights: dict[str, list[EvidenceTask]] = {}
+    for task in tasks:
+        if task.part == "primary":
+            nights.setdefault(task.night, []).append(task)
+    rows: list[NightRow] = []
+    pairs: list[tuple[bool, bool]] = []
+    for run, own in nights.items():
+        base = [passed for task in own for passed in task.base if passed is not None]
+        cand = [passed for task in own for passed in task.cand if passed is not None]
+        both = [pair for task in own for pair in zip(task.base, task.cand, strict=True)]
+        pairs += [(bool(before), bool(after)) for before, after in both if before is not None and after is not None]
+        rows.append(
+            NightRow(
+                run=run,
+                base_passes=sum(base),
+                base_rollouts=len(base),
+                cand_passes=sum(cand),
+                cand_rollouts=len(cand),
+                e=e_value(*discordant(pairs)),
+            )
+        )
+    return tuple(rows)
+
+
 def _worst_first(row: TaskRow) -> tuple[bool, float, str]:
     return row.change is None, row.change or 0.0, row.task
 
@@ -95,7 +134,8 @@ class EditView:
     """One edit and what the gate found in its deciding night (a label).
 
     `anchor` is the rule that is replaced or deleted, `why` the gate's words, `baseline` and `candidate` the means
-    over `rows`, the held-out tasks. `golden` are those measured beside them, which may only veto.
+    over `rows`, the held-out tasks. `golden` are those measured beside them, which may only veto; `nights` are
+    those of its trial.
     """
 
     id: str
@@ -114,6 +154,7 @@ class EditView:
     need_sessions: int = 0
     rows: tuple[TaskRow, ...] = ()
     golden: tuple[TaskRow, ...] = ()
+    nights: tuple[NightRow, ...] = ()
     baseline: float | None = None
     candidate: float | None = None
     gate_numbers: Mapping[str, float | int | str | None] = field(default_factory=dict)

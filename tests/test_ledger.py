@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -192,6 +193,19 @@ def test_evidence_that_was_changed_is_noticed(repo: Repository) -> None:
     with pytest.raises(ConfigError, match="newer tool"):
         ledger.evidence(newer_name)
     assert ledger.evidence("../events") is None
+
+
+@pytest.mark.parametrize(
+    "forged", [{"cand": (1,)}, {"cand": (1, 7)}, {"soft": {"base": (0.5,), "cand": (1.0, 1.0)}}], ids=str
+)
+def test_evidence_whose_rollouts_are_no_pairs_is_refused(repo: Repository, forged: dict[str, Any]) -> None:
+    """An arm that is shorter, a rollout that passed seven times: no figure could be trusted."""
+    (task,) = _evidence().tasks
+    wrong = _evidence(tasks=(replace(task, **forged),))
+    _commit_files(repo, {f"evidence/{evidence_name(wrong)}.json": evidence_bytes(wrong)})
+
+    with pytest.raises(GitError, match="rollouts that are no pairs"):
+        _ledger(repo).evidence(evidence_name(wrong))
 
 
 @pytest.mark.parametrize("place", ["text", "data", "nested", "key", "evidence", "multiline"])

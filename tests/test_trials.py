@@ -69,6 +69,9 @@ def test_a_draft_becomes_ready_on_the_night_that_proves_it(
     page = invoke("show", branch)
     assert page["draft"] is False
     assert "passed 8 of 8 rollouts with the rule and 0 of 8 without it" in page["body"]
+    nights = [line for line in page["body"].splitlines() if "| 0 of 4 | 4 of 4 |" in line]
+    assert [line.rsplit("|", 2)[1].strip() for line in nights] == ["6.2", "56.78"]
+    assert [ran.record["run"] in row for ran, row in zip([first, second], nights, strict=True)] == [True, True]
     assert [item["verdict"] for item in invoke("status")["open"][0]["edits"]] == ["strong"]
     assert [(item["recorded"], item["problems"]) for item in invoke("verify")["edits"]] == [("strong", [])]
     told = rulings(invoke)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ def command(repo: Repo = Path(), json: AsJson = False) -> None:
 
 def _record(shop: Workshop) -> dict[str, Any]:
     from skillopt_git.taskbranch import held  # here and below: what it needs would slow down every start
+    from skillopt_git.views import controls_view
 
     history = shop.everything()
     outcomes = Counter(
@@ -52,6 +54,7 @@ def _record(shop: Workshop) -> dict[str, Any]:
         "last_run": None
         if last is None
         else {"run": last.run, "ts": last.ts, "verdict": last.data["verdict"], "reason": last.data["reason"]},
+        "controls": asdict(controls_view(event for event in shop.controls() if not event.simulated)),
         "damaged": told.damaged,
     }
 
@@ -96,6 +99,13 @@ def _sentences(record: dict[str, Any]) -> str:
     last = record["last_run"]
     told = f"{last['run']}: {last['verdict'] or last['reason']}" if last else "none yet"
     lines.append(f"Runs: {record['runs']}, the last {told}.")
+    gate = record["controls"]
+    if gate["null"]:
+        lines.append(
+            f"Controls of the gate: an edit that says nothing was strong in {gate['null_strong']} and a draft in "
+            f"{gate['null_drafts']} of {gate['null']} trials, a proven rule strong in {gate['known_strong']} of "
+            f"{gate['known']}."
+        )
     if record["damaged"]:
         told = "1 damaged line" if record["damaged"] == 1 else f"{record['damaged']} damaged lines"
         lines.append(f"Passed over in the ledger: {told}.")
