@@ -5,9 +5,9 @@ A whole proposal is anchored at its tip by the name of its branch, a single edit
 
 from __future__ import annotations
 
+from skillopt_git.branches import EDIT_TRAILER, HEADS
 from skillopt_git.gitrepo import GitRepo
 from skillopt_git.history import log, patch
-from skillopt_git.publish import EDIT_TRAILER, HEADS
 from skillopt_git.worktrees import checked_out
 
 REJECTED = "refs/skillopt/rejected/"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from skillopt_git import edits, present
 from skillopt_git.anchors import anchor, keep, put_away
+from skillopt_git.branches import HEADS, behind, on_branch, remote_branches, state
 from skillopt_git.errors import GitError, RefMoved, UsageError
 from skillopt_git.gitrepo import Entry, GitRepo, Identity
 from skillopt_git.history import is_ancestor, merge_tree, show
@@ -14,11 +15,11 @@ from skillopt_git.ledger import Ledger
 from skillopt_git.model import Edit, Event
 from skillopt_git.outcomes import present_in, settled, sync
 from skillopt_git.present import base_of
-from skillopt_git.publish import HEADS, behind, on_branch, publish, remote_branches, state
+from skillopt_git.publish import publish
 from skillopt_git.recall import ADOPTIONS, History, Negative, Proposal, Proposed
-from skillopt_git.record import Stamp, event
 from skillopt_git.remote import remote_name
 from skillopt_git.reunion import rebuild
+from skillopt_git.stamp import Stamp, event
 from skillopt_git.targets import Base, document_entry
 from skillopt_git.worktrees import checked_out, fast_forward
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from skillopt_git.anchors import REJECTED, anchor
+from skillopt_git.branches import FOLDER, HEADS, behind, state
 from skillopt_git.config import LEDGER_BRANCH, LEDGER_DEFAULT
 from skillopt_git.decide import refused_whole
 from skillopt_git.errors import ConfigError, GitError, RefMoved
@@ -17,11 +18,10 @@ from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event
 from skillopt_git.outcomes import settled
-from skillopt_git.publish import FOLDER, HEADS, behind, state
 from skillopt_git.recall import Proposal, decisions, recall
-from skillopt_git.record import Stamp
 from skillopt_git.remote import Remote, Update, remote_name
 from skillopt_git.reunion import rebuild
+from skillopt_git.stamp import Stamp
 from skillopt_git.worktrees import checked_out
 
 SEEN = "refs/skillopt/seen/"  # by remote and branch; this clone's own

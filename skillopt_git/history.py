@@ -86,6 +86,8 @@ def authors(repo: GitRepo, rev: str, *, most: int) -> tuple[str, ...]:
 
 
 def is_ancestor(repo: GitRepo, ancestor: str, descendant: str) -> bool:
+    if ancestor == descendant:
+        return True
     done = repo.attempt("merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant)
     if done.code > 1:
         raise done.error

@@ -13,6 +13,7 @@ from typing import Any
 from skillopt_git import __version__, present, render, wiring
 from skillopt_git.accounts import cleaned, diagnostics, run_record
 from skillopt_git.bank import Bank
+from skillopt_git.branches import behind, state
 from skillopt_git.config import Config, zone
 from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
 from skillopt_git.decide import adopt, tidy
@@ -25,7 +26,7 @@ from skillopt_git.model import Event
 from skillopt_git.outcomes import settled
 from skillopt_git.placing import contradicted, frozen, hindrance, outdated, place, settle
 from skillopt_git.ports import Listener
-from skillopt_git.publish import behind, build, finished, publish, state
+from skillopt_git.publish import build, finished, publish
 from skillopt_git.recall import History, Proposal, recall
 from skillopt_git.record import Placement, events_of, evidence_of
 from skillopt_git.remote import the_remote

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from skillopt_git import edits
+from skillopt_git.branches import EDIT_TRAILER, HEADS, on_branch, remote_branches
 from skillopt_git.gitrepo import FOLDER, LINK, SUBMODULE, GitRepo
 from skillopt_git.history import is_ancestor, versions
 from skillopt_git.ids import fold
 from skillopt_git.model import Edit, Event, EventType
-from skillopt_git.publish import EDIT_TRAILER, HEADS, on_branch, remote_branches
 from skillopt_git.recall import NEAR_DUPLICATE, History, Proposal, Proposed
-from skillopt_git.record import Stamp, event
 from skillopt_git.similarity import similarity
+from skillopt_git.stamp import Stamp, event
 from skillopt_git.targets import MOST_LINKS, Base, allowed
 
 GIVEN_UP = frozenset({"rejected", "superseded", "expired"})
@@ -56,6 +56,7 @@ class _Look:
     history: History
     base: Base
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
+    ancestry: dict[str, bool] = field(default_factory=dict)
 
     def arrived(self, item: Proposed) -> bool:
         """Whether the base has it, in its own words or others, or what an edit has put in its place since."""
@@ -99,6 +100,8 @@ class _Look:
 
     def _read_ahead(self, since: str | None, path: str) -> list[str]:
         """The commits after `since` that touch the document; their texts are read in one go, as far as they are new."""
+        if since == self.base.commit:
+            return []
         found = versions(self.repo, self.base.commit, since, path)
         plain = {
             commit: entry.sha
@@ -112,7 +115,11 @@ class _Look:
     # --- commits ---
 
     def below(self, commit: str) -> bool:
-        return _below(self.repo, commit, self.base.commit)
+        """Whether the base has the commit; one that this clone does not know, it has not."""
+        if commit not in self.ancestry:
+            known = commit == self.base.commit or self.repo.resolve(commit) is not None
+            self.ancestry[commit] = known and is_ancestor(self.repo, commit, self.base.commit)
+        return self.ancestry[commit]
 
     def dropped(self, commit: str) -> bool:
         """Whether this clone has the commit and no branch of it, or of a remote, does."""
@@ -124,7 +131,7 @@ class _Look:
     def carried(self, item: Proposed) -> bool:
         """Whether a commit of the base says it is this edit's: amended or squashed, it may say something else now."""
         since = str(item.event.data["base"])
-        if not self.below(since):
+        if since == self.base.commit or not self.below(since):
             return False
         words = ("--fixed-strings", f"--grep={EDIT_TRAILER}: {item.edit.id}", "--max-count=1")
         return bool(self.repo.run("rev-list", *words, self.base.commit, f"^{since}").text)
@@ -232,10 +239,6 @@ class _Told:
         ends: Sequence[str] = (),
     ) -> Event:
         return _event(type_, item, self.stamp, commit=commit, reason=reason, ends=ends)
-
-
-def _below(repo: GitRepo, ancestor: str, commit: str) -> bool:
-    return repo.resolve(ancestor) is not None and is_ancestor(repo, ancestor, commit)
 
 
 def _gone(repo: GitRepo, proposal: Proposal) -> bool:

@@ -6,15 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
+from skillopt_git.branches import HEADS, state
 from skillopt_git.cycle import Inputs
 from skillopt_git.errors import ConfigError, GitError, SafetyError
 from skillopt_git.learned import Learned
 from skillopt_git.model import Candidate, Event
 from skillopt_git.outcomes import settled
 from skillopt_git.present import base_of
-from skillopt_git.publish import HEADS, branch_name, build, finished, state
+from skillopt_git.publish import branch_name, build, finished
 from skillopt_git.recall import History, Proposal
-from skillopt_git.record import Placement, Stamp, event
+from skillopt_git.record import Placement
+from skillopt_git.stamp import Stamp, event
 from skillopt_git.targets import Base, document_entry
 from skillopt_git.workshop import Workshop
 

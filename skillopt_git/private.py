@@ -14,16 +14,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from skillopt_git import schema
-from skillopt_git.bank import Bank, upgraded
 from skillopt_git.errors import Busy, ConfigError
 from skillopt_git.locks import Held, locked
 from skillopt_git.model import RECORD, RECORD_VERSION
 from skillopt_git.transcripts import Home
 from skillopt_git.whole import sweep, write
 from skillopt_git.window import Window
+
+if TYPE_CHECKING:
+    from skillopt_git.bank import Bank
 
 KEY_BYTES = 32
 MACHINE_DIGITS = 8
@@ -119,6 +121,8 @@ class Private:
         return self._once("machine", drawn, _MACHINE).decode("ascii")
 
     def bank(self) -> Bank:
+        from skillopt_git.bank import Bank, upgraded  # most verbs look at no bank, and need not wait for it
+
         return self._load(Bank, "bank.json", upgraded) or Bank()
 
     def checkpoint(self) -> Checkpoint:
@@ -217,6 +221,8 @@ def ailing(folder: Path) -> Iterator[tuple[Path, ConfigError | OSError]]:
 
     `Damaged` ones a run keeps aside; with any other it ends.
     """
+    from skillopt_git.bank import Bank, upgraded
+
     asked: Mapping[str, Callable[[Path], object]] = {
         "bank.json": lambda path: record(Bank, path, upgraded),
         "checkpoint.json": lambda path: record(Checkpoint, path),

@@ -8,26 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import count
-from typing import Literal, TypeAlias
 
 from skillopt_git import edits, present, render
+from skillopt_git.branches import EDIT_TRAILER, FOLDER, HEADS, behind, merged, remote_branches
 from skillopt_git.consolidate import lint
 from skillopt_git.errors import ConfigError, GitError, RefMoved, SafetyError
 from skillopt_git.gitrepo import GitRepo, Identity
-from skillopt_git.history import Commit, is_ancestor, log, show
+from skillopt_git.history import Commit, log, show
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event
 from skillopt_git.recall import History, Proposal, Proposed
-from skillopt_git.record import Stamp, event
 from skillopt_git.redact import Scanner
+from skillopt_git.stamp import Stamp, event
 from skillopt_git.targets import document_entry
-from skillopt_git.worktrees import checked_out
-
-HEADS = "refs/heads/"
-FOLDER = "sleep"
-EDIT_TRAILER = "SkillOpt-Edit-Id"
-
-State: TypeAlias = Literal["free", "touched", "checked out", "gone", "merged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +44,6 @@ def branch_name(repo: GitRepo, history: History, today: date) -> str:
     return next(name for name in names if name not in used)
 
 
-def remote_branches(repo: GitRepo) -> frozenset[str]:
-    """What the remotes had when last asked, without the remote's name."""
-    return frozenset(ref.split("/", 3)[-1] for ref in repo.refs("refs/remotes"))
-
-
-def on_branch(proposal: Proposal, item: Proposed) -> bool:
-    """Whether the branch as it was last published holds the edit: a run may break off between the two."""
-    return any(item.event.id in event.data.get("edits", ()) for event in proposal.publications)
-
-
-def behind(proposal: Proposal) -> bool:
-    """Whether the branch holds other edits than those pending: a run or a verb broke off before rebuilding it.
-
-    So it is too when two clones published it without having met.
-    """
-    pending = {item.event.id for item in proposal.pending}
-    return any(set(event.data.get("edits", ())) != pending for event in proposal.publications)
-
-
 def rebuilt(repo: GitRepo, ledger: Ledger, proposal: Proposal, author: Identity) -> bool:
     """Whether the branch holds just what is pending, though no event says so: who rebuilt it broke off before."""
     now = repo.ref(f"{HEADS}{proposal.branch}")
@@ -77,19 +51,6 @@ def rebuilt(repo: GitRepo, ledger: Ledger, proposal: Proposal, author: Identity)
         return False
     built = build(repo, ledger.evidence, proposal, author, scanner=ledger.scanner)
     return now == finished(repo, built, replace(author, signs=False), now).tip
-
-
-def state(repo: GitRepo, proposal: Proposal) -> State:
-    """Whether the branch may be rewritten: ours as we left it, not merged here, and not on somebody's desk."""
-    ref = f"{HEADS}{proposal.branch}"
-    now = repo.ref(ref)
-    if now is None:
-        return "free" if proposal.published is None else "gone"
-    if proposal.tips and now not in proposal.tips:
-        return "touched"
-    if checked_out(repo, ref):
-        return "checked out"
-    return "merged" if _merged(repo, proposal, now) else "free"
 
 
 def publish(
@@ -104,7 +65,7 @@ def publish(
     now = repo.ref(ref)
     built = finished(repo, build(repo, ledger.evidence, proposal, author, scanner=ledger.scanner), author, now)
     if now != built.tip:
-        _refuse_merged(repo, proposal, now)
+        _refusemerged(repo, proposal, now)
         old = now if now in proposal.tips else proposal.tip
         repo.update_ref(ref, built.tip, old, f"skillopt-git: {len(built.commits)} edits")
     if proposal.tips == {built.tip}:
@@ -113,18 +74,10 @@ def publish(
     return built, ledger.append([said], when=stamp.now, message=f"Publish {proposal.branch}")
 
 
-def _refuse_merged(repo: GitRepo, proposal: Proposal, tip: str | None) -> None:
+def _refusemerged(repo: GitRepo, proposal: Proposal, tip: str | None) -> None:
     """What was merged is decided: its branch is never written again, also when that was only just now."""
-    if tip in proposal.tips and _merged(repo, proposal, str(tip)):
+    if tip in proposal.tips and merged(repo, proposal, str(tip)):
         raise RefMoved(f"{proposal.branch} was merged meanwhile", "push the merge, then run it again")
-
-
-def _merged(repo: GitRepo, proposal: Proposal, tip: str) -> bool:
-    """Whether the base has it, here or as git last saw it at a remote."""
-    names = [f"{HEADS}{proposal.base_branch}"]
-    names += [f"refs/remotes/{remote}/{proposal.base_branch}" for remote in repo.remotes()]
-    bases = [sha for name in names if (sha := repo.ref(name)) is not None]
-    return repo.resolve(tip) is not None and any(is_ancestor(repo, tip, base) for base in dict.fromkeys(bases))
 
 
 def _published(proposal: Proposal, built: Built, stamp: Stamp) -> Event:

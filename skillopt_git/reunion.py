@@ -14,7 +14,7 @@ from skillopt_git.model import Event
 from skillopt_git.outcomes import settled
 from skillopt_git.publish import publish
 from skillopt_git.recall import Proposal, same_wish
-from skillopt_git.record import Stamp
+from skillopt_git.stamp import Stamp
 
 
 def rebuild(repo: GitRepo, ledger: Ledger, proposal: Proposal, *, author: Identity, stamp: Stamp) -> Proposal:

@@ -12,6 +12,7 @@ from skillopt_git.gitrepo import FOLDER, LINK, SUBMODULE, Entry, GitRepo, kind
 from skillopt_git.remote import remote_name
 
 NAMES = frozenset({"SKILL.md", "CLAUDE.md", "AGENTS.md"})
+SHARED_TASKS = ".skillopt/tasks"
 TASKS_FILE = re.compile(r"\.skillopt/tasks/[^/]+\.json")
 MOST_LINKS = 5
 

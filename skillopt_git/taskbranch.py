@@ -9,29 +9,27 @@ stay in the private bank and are offered again.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import count
 
 from skillopt_git import decide
 from skillopt_git.anchors import put_away
+from skillopt_git.branches import FOLDER, HEADS, remote_branches
 from skillopt_git.decide import Desk, Done
 from skillopt_git.errors import UsageError
 from skillopt_git.gitrepo import GitRepo, Identity
-from skillopt_git.history import Commit, is_ancestor, log, show
+from skillopt_git.history import Commit, is_ancestor
 from skillopt_git.ids import Json, digest
 from skillopt_git.model import Task, TasksFile
 from skillopt_git.notebook import Notebook
-from skillopt_git.publish import FOLDER, HEADS, remote_branches
 from skillopt_git.redact import Scanner, without_hex
 from skillopt_git.render import TaskLine, tasks_message
-from skillopt_git.targets import Base, document_entry
-from skillopt_git.tasksfile import SHARED_TASKS, composed, file_text, shared_files, texts
+from skillopt_git.targets import SHARED_TASKS, Base, document_entry
+from skillopt_git.tasksfile import composed, file_text, shared_files, texts
+from skillopt_git.waiting import TRAILER, Waiting, waiting
 from skillopt_git.worktrees import checked_out
-
-BRANCH = re.compile(rf"{FOLDER}/tasks-\d{{4}}-\d\d-\d\d(-[1-9]\d{{0,3}})?")
-TRAILER = "SkillOpt-Tasks"
 
 Changes = Mapping[str, tuple[str, str] | None]  # path to mode and blob; None: the file goes
 
@@ -130,37 +128,6 @@ class Shared:
     moved: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
-    branch: str
-    tip: Commit
-
-
-def held(repo: GitRepo, base: Base) -> tuple[str, ...]:
-    """The branches that wait to be merged, the newest first."""
-    return tuple(item.branch for item in _open(repo, base))
-
-
-def _open(repo: GitRepo, base: Base) -> Iterator[_Open]:
-    """Branches of tasks that are not merged, the newest first. One that never held our commit is not ours."""
-    heads = repo.refs(f"{HEADS}{FOLDER}")
-    names = sorted((ref.removeprefix(HEADS) for ref in heads), key=lambda name: (len(name), name), reverse=True)
-    for name in names:
-        tip = heads[f"{HEADS}{name}"]
-        if BRANCH.fullmatch(name) and not _merged(repo, base, tip):
-            commits = log(repo, tip, base.commit)
-            if any(commit.trailer(TRAILER) for commit in commits):
-                yield _Open(name, show(repo, tip))
-
-
-def _merged(repo: GitRepo, base: Base, tip: str) -> bool:
-    """By its commit, or squashed: then the shared bank is as the branch has it."""
-    local = repo.ref(f"{HEADS}{base.branch}")
-    heads = [base.commit, *([local] if local else [])]
-    bank = repo.paths(tip, SHARED_TASKS)
-    return any(is_ancestor(repo, tip, head) or repo.paths(head, SHARED_TASKS) == bank for head in heads)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Press:
     """What a proposal of tasks is made with."""
@@ -181,7 +148,7 @@ class Press:
         found = sharing(book, shared_files(self.repo, self.base.commit))
         if not found.files or not self._unmerged(book):
             return Shared(sharing=NOTHING)
-        open_ = next(_open(self.repo, self.base), None)
+        open_ = next(waiting(self.repo, self.base), None)
         if open_ and self._holds(open_, found, book):
             return Shared(sharing=found, branch=open_.branch, commit=open_.tip.sha)
         self._refuse_taken(open_)
@@ -197,7 +164,7 @@ class Press:
         local = self.repo.ref(f"{HEADS}{self.base.branch}")
         return local in (None, self.base.commit) or bool(sharing(book, shared_files(self.repo, str(local))).files)
 
-    def _place(self, open_: _Open | None, found: Sharing) -> tuple[str, datetime]:
+    def _place(self, open_: Waiting | None, found: Sharing) -> tuple[str, datetime]:
         """Parent and time of the commit: those it has, while the files below it are still those at the base."""
         if open_ is None:
             return self.base.commit, self.now
@@ -207,7 +174,7 @@ class Press:
         kept = fresh and is_ancestor(self.repo, parent, self.base.commit)
         return parent if kept else self.base.commit, open_.tip.time
 
-    def _holds(self, open_: _Open, found: Sharing, book: Notebook) -> bool:
+    def _holds(self, open_: Waiting, found: Sharing, book: Notebook) -> bool:
         """Whether the branch has it all, and if it is ours nothing else: what somebody else added is theirs to keep."""
         there = shared_files(self.repo, open_.tip.sha)
         if sharing(book, there).files:
@@ -224,7 +191,7 @@ class Press:
             return False
         return tip.trailer(TRAILER) == _fingerprint(_changed(self.repo, tip.parents[0], tip.sha))
 
-    def _refuse_taken(self, open_: _Open | None) -> None:
+    def _refuse_taken(self, open_: Waiting | None) -> None:
         if open_ is None:
             return
         sat_on = checked_out(self.repo, f"{HEADS}{open_.branch}")
@@ -274,10 +241,6 @@ def _fingerprint(changes: Changes) -> str:
 
 
 # --- deciding ----------------------------------------------------------------------------------------------------
-
-
-def is_named(branch: str) -> bool:
-    return BRANCH.fullmatch(branch.removeprefix(HEADS)) is not None
 
 
 def adopt(desk: Desk, base: Base, branch: str) -> Done:

@@ -16,10 +16,7 @@ from skillopt_git.ids import Json
 from skillopt_git.model import RECORD_VERSION, Task, TasksFile
 from skillopt_git.private import refuse_newer
 from skillopt_git.redact import without_hex
-from skillopt_git.targets import allowed
-
-SHARED_TASKS = ".skillopt/tasks"
-
+from skillopt_git.targets import SHARED_TASKS, allowed
 
 # --- reading -----------------------------------------------------------------------------------------------------
 

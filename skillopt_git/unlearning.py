@@ -10,12 +10,12 @@ import re
 
 from skillopt_git import edits
 from skillopt_git.anchors import put_away
+from skillopt_git.branches import HEADS
 from skillopt_git.decide import Desk, Done, base_tip, branch_tip, merge, taught
 from skillopt_git.errors import UsageError
 from skillopt_git.history import is_ancestor, show
 from skillopt_git.model import Edit
 from skillopt_git.outcomes import nearest, present_in, sync, unlearned
-from skillopt_git.publish import HEADS
 from skillopt_git.recall import Proposed
 from skillopt_git.targets import Base
 from skillopt_git.worktrees import checked_out

@@ -6,21 +6,23 @@ import secrets
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from skillopt_git.bank import Bank
 from skillopt_git.config import Config
-from skillopt_git.decide import Desk
 from skillopt_git.gitrepo import GitRepo, Identity
 from skillopt_git.ids import run_id
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Event
 from skillopt_git.outcomes import awaited, sync
 from skillopt_git.private import Private
-from skillopt_git.publish import publish, rebuilt
 from skillopt_git.recall import History, decisions, recall
-from skillopt_git.record import Stamp
 from skillopt_git.redact import Redactor, Scanner
+from skillopt_git.stamp import Stamp
 from skillopt_git.targets import Base, default_base
+
+if TYPE_CHECKING:
+    from skillopt_git.bank import Bank
+    from skillopt_git.decide import Desk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,8 @@ class Workshop:
 
     def desk(self) -> Desk:
         """For a person's decisions, which are real whatever they decide about."""
+        from skillopt_git.decide import Desk  # here and below: who only looks need not wait for what writes
+
         stamp = replace(self.stamp, simulated=False)
         return Desk(repo=self.repo, ledger=self.ledger, history=self.everything(), author=self.author, stamp=stamp)
 
@@ -76,6 +80,8 @@ class Workshop:
 
     def catch_up(self) -> list[str]:
         """Records the branches that a run or verb rebuilt and broke off; without it they would count as touched."""
+        from skillopt_git.publish import publish, rebuilt
+
         found = []
         for proposal in self.everything().open:
             if rebuilt(self.repo, self.ledger, proposal, self.author):

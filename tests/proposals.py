@@ -15,7 +15,7 @@ from skillopt_git.model import Edit, Event
 from skillopt_git.outcomes import sync
 from skillopt_git.publish import Built, publish
 from skillopt_git.recall import History, Proposal, recall
-from skillopt_git.record import Stamp, event
+from skillopt_git.stamp import Stamp, event
 from skillopt_git.targets import Base, default_base
 from tests.helpers import Repository
 from tests.helpers_git import TOOL

@@ -16,15 +16,17 @@ GIT = ("gitrepo", "history", "remote", "targets", "worktrees")  # one adapter: o
 PLACES = {
     "skillopt_git": "nouns",
     **dict.fromkeys(("agents", "config", "errors", "findings", "ids", "model", "packed", "ports", "schema"), "nouns"),
-    **dict.fromkeys(("timetable", "transcripts", "window"), "nouns"),
+    **dict.fromkeys(("stamp", "timetable", "transcripts", "window"), "nouns"),
     **dict.fromkeys(("dialogue", "envfile", "folders", "lines", "locks", "ownfiles", "programs", "whole"), "files"),
     **dict.fromkeys(("sources", "backends", "forges", "schedules", *GIT), "adapters"),
     **dict.fromkeys(("accounts", "anchors", "audit", "decide", "exchange", "index", "ledger", "outcomes"), "keepers"),
     **dict.fromkeys(
-        ("present", "private", "publish", "record", "reunion", "taskbranch", "tasksfile", "unlearning"), "keepers"
+        ("branches", "present", "private", "publish", "record", "reunion", "taskbranch", "tasksfile"),
+        "keepers",
     ),
     **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
     **dict.fromkeys(("keeping", "scheduled", "scheduling", "vitals"), "wiring"),
+    **dict.fromkeys(("unlearning", "waiting"), "keepers"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),
 }

@@ -8,7 +8,7 @@ import pytest
 
 from skillopt_git import exchange
 from skillopt_git.audit import audit
-from skillopt_git.record import event
+from skillopt_git.stamp import event
 from tests.helpers import Repository
 from tests.proposals import LEDGER, PNPM, TICKET, Nights, add, stamp
 

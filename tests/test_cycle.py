@@ -17,7 +17,8 @@ from skillopt_git.learned import Known, Learned, Teachable
 from skillopt_git.model import Check, Event, Reason, Session, Skipped, TasksFile, Turn
 from skillopt_git.ports import Harvested, LearningEvent, Mined, Scanned
 from skillopt_git.recall import History, recall
-from skillopt_git.record import Stamp, events_of
+from skillopt_git.record import events_of
+from skillopt_git.stamp import Stamp
 from skillopt_git.window import Window
 from tests.found import EVERYWHERE, Fixed, Hiding, Memory
 from tests.learning import (

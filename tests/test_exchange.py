@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from skillopt_git import exchange
+from skillopt_git.branches import state
 from skillopt_git.decide import reject
 from skillopt_git.errors import ConfigError, GitError, RefMoved
 from skillopt_git.exchange import Exchanged, Outgoing
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Edit
 from skillopt_git.outcomes import settled
-from skillopt_git.publish import state
 from skillopt_git.remote import Remote
 from tests.helpers import Repository
 from tests.helpers_git import TOOL

@@ -31,8 +31,8 @@ from skillopt_git.ledger import (
     unique,
 )
 from skillopt_git.model import Event, Evidence, EvidenceTask
-from skillopt_git.record import Stamp, event
 from skillopt_git.redact import Scanner
+from skillopt_git.stamp import Stamp, event
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, fail_every_hook, snapshot, tree
 

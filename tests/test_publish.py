@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from skillopt_git.branches import behind, state
 from skillopt_git.errors import ConfigError, GitError, RefMoved, SafetyError
 from skillopt_git.ledger import Ledger
 from skillopt_git.model import Edit
-from skillopt_git.publish import behind, branch_name, build, publish, state
+from skillopt_git.publish import branch_name, build, publish
 from skillopt_git.redact import SECRETS, Scanner
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, snapshot

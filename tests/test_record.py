@@ -10,8 +10,9 @@ from skillopt_git.ids import event_id
 from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
 from skillopt_git.model import Sighting
-from skillopt_git.record import Placement, Stamp, event, events_of, evidence_of
+from skillopt_git.record import Placement, events_of, evidence_of
 from skillopt_git.schema import dump
+from skillopt_git.stamp import Stamp, event
 from skillopt_git.targets import Base
 from tests import learning
 from tests.learning import ASKS, OTHER, PNPM, RULE, TICKET, acts, edits, night, task, usual

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from skillopt_git.branches import state
 from skillopt_git.config import Config
 from skillopt_git.decide import adopt
 from skillopt_git.errors import GitError
 from skillopt_git.gitrepo import Identity
 from skillopt_git.placing import hindrance
-from skillopt_git.publish import publish, state
+from skillopt_git.publish import publish
 from skillopt_git.workshop import open_workshop
 from tests.helpers import Repository
 from tests.helpers_git import TOOL

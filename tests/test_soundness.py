@@ -10,8 +10,8 @@ import pytest
 
 from skillopt_git.errors import SafetyError
 from skillopt_git.model import Edit, Event, Evidence, EvidenceTask
-from skillopt_git.record import event
 from skillopt_git.soundness import sound
+from skillopt_git.stamp import event
 from tests.helpers import Repository
 from tests.nights import PNPM as SESSIONS
 from tests.nights import Run, sessions

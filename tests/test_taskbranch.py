@@ -22,8 +22,9 @@ from skillopt_git.notebook import Notebook
 from skillopt_git.recall import History
 from skillopt_git.redact import Scanner
 from skillopt_git.targets import default_base
-from skillopt_git.taskbranch import NOTHING, Press, Shared, adopt, held, is_named, refuse, sharing
+from skillopt_git.taskbranch import NOTHING, Press, Shared, adopt, refuse, sharing
 from skillopt_git.tasksfile import composed, file_text, shared_files
+from skillopt_git.waiting import held, is_named
 from tests.helpers import Repository
 from tests.helpers_git import TOOL, fail_every_hook, snapshot, tree
 from tests.learning import OTHER, PNPM, RULE, TICKET, task

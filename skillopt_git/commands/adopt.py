@@ -22,11 +22,11 @@ def command(
     json: AsJson = False,
 ) -> None:
     """Merge a proposal."""
-    from skillopt_git import decide, taskbranch, unlearning  # what they need would slow down every start
+    from skillopt_git import decide, taskbranch, unlearning, waiting  # what they need would slow down every start
 
     with deciding(repo) as shop:
         desk = shop.desk()
-        if branch is not None and taskbranch.is_named(branch):
+        if branch is not None and waiting.is_named(branch):
             done = taskbranch.adopt(desk, shop.base, branch)
         elif branch is not None and unlearning.is_named(branch):
             done = unlearning.adopt(desk, shop.base, branch)

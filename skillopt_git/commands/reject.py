@@ -27,11 +27,11 @@ def command(
     json: AsJson = False,
 ) -> None:
     """Refuse a proposal or one of its edits, and remember it."""
-    from skillopt_git import decide, taskbranch, unlearning  # what they need would slow down every start
+    from skillopt_git import decide, taskbranch, unlearning, waiting  # what they need would slow down every start
 
     with deciding(repo) as shop:
         desk = shop.desk()
-        if branch is not None and taskbranch.is_named(branch):
+        if branch is not None and waiting.is_named(branch):
             _refuse_more(branch, edit, reason, "`skillopt-git tasks drop` puts a task out")
             done = taskbranch.refuse(desk, branch)
         elif branch is not None and unlearning.is_named(branch):

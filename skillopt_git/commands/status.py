@@ -27,8 +27,8 @@ def command(repo: Repo = Path(), json: AsJson = False) -> None:
 
 
 def _record(shop: Workshop) -> dict[str, Any]:
-    from skillopt_git.taskbranch import held  # here and below: what it needs would slow down every start
     from skillopt_git.views import controls_view
+    from skillopt_git.waiting import held  # here and below: what it needs would slow down every start
 
     history = shop.everything()
     outcomes = Counter(
@@ -60,7 +60,7 @@ def _record(shop: Workshop) -> dict[str, Any]:
 
 
 def _open(shop: Workshop, proposal: Proposal) -> dict[str, Any]:
-    from skillopt_git.publish import state
+    from skillopt_git.branches import state
 
     return {
         "branch": proposal.branch,

@@ -302,7 +302,8 @@ def _write_new(path: Path, text: str) -> None:
 def propose(repo: Repo = Path(), json: AsJson = False) -> None:
     """Put what you reviewed on a branch, to be merged into the shared bank like any other change."""
     from skillopt_git.config import zone
-    from skillopt_git.taskbranch import Press, held
+    from skillopt_git.taskbranch import Press
+    from skillopt_git.waiting import held
 
     today = zone(settings(repo))
     with _writing(repo) as (shop, book):
