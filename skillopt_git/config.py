@@ -131,6 +131,9 @@ class Gate:
         10, "`evidence`: most pairs of a task in a trial; then it waits for another task of its need."
     )
     nights: Annotated[int, Ge(1)] = _setting(14, "`evidence`: most nights of a trial.")
+    candidates: Annotated[int, Ge(1)] = _setting(
+        2, "`evidence`: most new candidates in a night, by what training tasks gain; the others wait for another night."
+    )
     guard: Annotated[int, Ge(0), Le(40)] = _setting(8, "`evidence`: most other held-out tasks looked at for harm.")
     strong_e: Annotated[float, Ge(1.0)] = _setting(20.0, "`evidence`: least e-value of a strong verdict.")
     strong_tasks: Annotated[int, Ge(1)] = _setting(2, "`evidence`: least tasks that got better for a strong verdict.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -10,7 +10,7 @@ from skillopt_git import edits, gate, guard, render
 from skillopt_git.config import Gate
 from skillopt_git.documents import Documents, under
 from skillopt_git.errors import ConfigError
-from skillopt_git.ids import digest
+from skillopt_git.ids import Json, digest
 from skillopt_git.imperatives import RULE_LIMIT
 from skillopt_git.model import (
     RECORD,
@@ -202,7 +202,7 @@ def lint(edit: Edit) -> str | None:
 
 
 def trial(
-    edit: Edit,
+    group: Sequence[Edit],
     document: Document,
     documents: Documents,
     held_out: Sequence[Task],
@@ -210,23 +210,26 @@ def trial(
     golden: Sequence[Task] = (),
     bench: Bench,
     ended: int,
+    adds: Mapping[str, float] | None = None,
 ) -> Candidate:
-    """The edit's paired rollouts on the held-out tasks, and the gate's verdict. `ended` counts its earlier trials.
+    """The edits' paired rollouts on the held-out tasks, and the gate's verdict. `ended` counts their earlier trials.
 
-    `golden` tasks are measured beside them, whatever their split: they veto, and only those held out count for more.
+    They are for one need and tried together; `adds` tells what each is worth to the training tasks. `golden` tasks are
+    measured beside them, whatever their split: they veto, and only those held out count for more.
     """
-    applied = edits.apply(document.text, [edit])
-    primary = tuple(task for task in held_out if edit.need in task.needs)
-    candidate = Candidate(document=document, edits=(edit,), verdict="unverified", why="")
+    applied = edits.apply(document.text, group)
+    need = group[0].need
+    primary = tuple(task for task in held_out if need in task.needs)
+    candidate = Candidate(document=document, edits=tuple(group), verdict="unverified", why="")
     if bench.gate.mode == "off":
         off = gate.ungated()
         return replace(candidate, verdict=off.verdict, why=off.why)
     if not primary:
         return replace(candidate, why="no held-out task needs this rule yet")
-    name = trial_id(edit, document, bench, ended)
+    name = trial_id(group, document, bench, ended)
     guards = tuple(task for task in golden if task not in held_out)
     tasks = (*held_out, *guards)
-    every = _pairs(name, edit.need, tasks, documents, under(documents, document, applied.text), bench)
+    every = _pairs(name, need, tasks, documents, under(documents, document, applied.text), bench)
     pairs, guarded = every[: len(held_out)], every[len(held_out) :]
     decision = gate.strict(
         pairs,
@@ -239,22 +242,23 @@ def trial(
         verdict=decision.verdict,
         why=decision.why,
         trial=name,
-        subject=subject(edit, document, bench),
+        subject=subject(group, document, bench),
         pairs=pairs,
         baseline=decision.baseline,
         candidate=decision.candidate,
     )
     vetoing = frozenset(task.id for task in tasks if task.golden)
-    return replace(measured, evidence=_evidence(measured, guarded, edit, bench, vetoing, bench.deterministic(tasks)))
+    return replace(measured, evidence=_evidence(measured, guarded, bench, vetoing, bench.deterministic(tasks), adds))
 
 
-def subject(edit: Edit, document: Document, bench: Bench) -> str:
+def subject(group: Sequence[Edit], document: Document, bench: Bench) -> str:
     """What stays the same over a trial; a change of any part starts a new one."""
-    return digest([edit.id], document.path, document.blob, bench.target.model, bench.judge.name, bench.settings)
+    named: list[Json] = [*sorted(edit.id for edit in group)]
+    return digest(named, document.path, document.blob, bench.target.model, bench.judge.name, bench.settings)
 
 
-def trial_id(edit: Edit, document: Document, bench: Bench, ended: int) -> str:
-    return f"x1-{digest(subject(edit, document, bench), ended)}"
+def trial_id(group: Sequence[Edit], document: Document, bench: Bench, ended: int) -> str:
+    return f"x1-{digest(subject(group, document, bench), ended)}"
 
 
 def _pairs(
@@ -277,25 +281,30 @@ def _pairs(
 def _evidence(
     candidate: Candidate,
     guarded: Sequence[Pair],
-    edit: Edit,
     bench: Bench,
     vetoing: Collection[str],
     deterministic: bool,
+    adds: Mapping[str, float] | None,
 ) -> Evidence:
     """`guarded` stands in it and in no mean: its numbers name those tasks."""
-    tasks = [_evidence_task(pair, _part(pair, edit), bench.night, vetoing) for pair in candidate.pairs]
+    need = candidate.edits[0].need
+    tasks = [
+        _evidence_task(pair, "primary" if pair.need == need else "guard", bench.night, vetoing)
+        for pair in candidate.pairs
+    ]
     tasks += [_evidence_task(pair, "guard", bench.night, vetoing) for pair in guarded]
     numbers: OpenMap = {
         "baseline": candidate.baseline,
         "candidate": candidate.candidate,
         "tasks": len(candidate.pairs),
         "deterministic": deterministic,
+        **({"adds": dict(adds)} if adds else {}),
     }
     return Evidence(
         v=RECORD_VERSION,
         document=candidate.document.path,
         base_blob=candidate.document.blob,
-        edits=(edit.id,),
+        edits=tuple(edit.id for edit in candidate.edits),
         rule="strict",
         settings=bench.settings,
         target=bench.target.model,
@@ -305,10 +314,6 @@ def _evidence(
         verdict=candidate.verdict,
         numbers=numbers | ({"golden": [pair.task for pair in guarded]} if guarded else {}),
     )
-
-
-def _part(pair: Pair, edit: Edit) -> Part:
-    return "primary" if pair.need == edit.need else "guard"
 
 
 def _evidence_task(pair: Pair, part: Part, night: str, vetoing: Collection[str]) -> EvidenceTask:

@@ -36,7 +36,7 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True)
-class Trials:
+class Controls:
     """What a control is measured with: tonight's held-out and golden tasks, the documents, and what was before."""
 
     held_out: Sequence[Task]

@@ -386,6 +386,7 @@ class Candidate:
     evidence: Evidence | None = None
     families: tuple[str, ...] = ()
     continued: bool = False  # its trial began on an earlier night
+    drafted: bool = False  # it is on a branch already
     closed: bool = False  # its trial ended without a proof
 
     @property

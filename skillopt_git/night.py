@@ -7,23 +7,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from skillopt_git import consolidate, edits, gate, pairing
+from skillopt_git import consolidate, edits, gate
 from skillopt_git.config import Config
 from skillopt_git.consolidate import Bench, Reflection
-from skillopt_git.controls import Trials
+from skillopt_git.controls import Controls
 from skillopt_git.documents import Documents, existing, with_accepted
 from skillopt_git.errors import ConfigError, MeasurementInvalid
 from skillopt_git.judges import judgeable
 from skillopt_git.languages import Reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.mine import wordings
-from skillopt_git.model import Candidate, Document, Edit, Event, Evidence, Need, Reason, Split, Task
+from skillopt_git.model import Candidate, Document, Edit, Evidence, Need, Reason, Split, Task
 from skillopt_git.ports import CallFailed, Gated, Listener
-from skillopt_git.recall import History, Proposed, held_back, repeats
+from skillopt_git.recall import History, held_back, repeats
 from skillopt_git.replay import Rollout, raise_dead, replay
+from skillopt_git.rulings import OnTrial
+from skillopt_git.training import Training, Tryout, chosen
+from skillopt_git.trials import Trials, on_trial_already
 from skillopt_git.wishes import every_task
 
-UNDECIDED = frozenset({"suggestive", "inconclusive"})  # of an edit on a branch: its trial goes on
 SETTLED = frozenset({"strong", "ungated", "suggestive", "unverified", "invalid"})
 
 
@@ -51,7 +53,9 @@ class Night:
     notes: list[str] = field(default_factory=list)
     rollouts: list[Rollout] = field(default_factory=list)
     replayed: dict[str, Task] = field(default_factory=dict)
-    waiting: set[str] = field(default_factory=set)  # needs for which no edit is left in the budget
+    waiting: set[str] = field(default_factory=set)  # needs whose turn comes on another night
+    on_trial: list[OnTrial] = field(default_factory=list)  # on no branch: other edits for their wishes wait
+    compared: int = 0  # candidates measured by pairs, those of earlier nights aside
 
     def learned(self, start: Learned, needs: Sequence[Need]) -> Learned:
         base = existing(self._documents)
@@ -72,45 +76,26 @@ class Night:
     # --- trials of earlier nights ---
 
     def _go_on(self, base: Documents) -> None:
-        """Drafts are measured further, with pairs of their own, before anything new is tried."""
-        for proposal in self.history.open:
-            for item in proposal.pending:
-                if item.verdict in UNDECIDED and item.gate is not None:
-                    self._measure_on(item, item.gate, base)
+        """What is on trial is measured further, with pairs of its own, before anything new is tried."""
+        for candidate in self._gate(base).further(self.notes, self.on_trial):
+            self._tried(candidate)
 
-    def _measure_on(self, item: Proposed, ruling: Event, base: Documents) -> None:
-        edit, bench = item.edit, self._bench()
-        document = next((item for item in self._documents if item.path == edit.target), None)
-        evidence = self.evidence_of(item.evidence or "")
-        need = self.known.needs.get(edit.need or "")
-        if document is None or evidence is None or evidence.rule != "evidence" or need is None:
-            return
-        if ruling.data["subject"] != consolidate.subject(edit, document, bench):
-            self.notes.append(f"'{edit.sentence}' is not measured further: its document, model, judge or gate changed")
-            return
-        held_out = self._held_out(Need(id=edit.need or "", text=need), ())
-        golden = self._golden()
-        going_on = pairing.GoingOn(str(ruling.data["trial"]), evidence)
-        primary = [task for task in held_out if edit.need in task.needs]
-        if not bench.by_pairs([*held_out, *golden]) or not going_on.has_room(primary, bench.gate):
-            self.notes.append(f"'{edit.sentence}' waits for another task that needs it: its own were measured enough")
-            return
-        candidate = pairing.trial(
-            edit,
-            document,
-            base,
-            held_out,
-            golden=golden,
-            rested=self.history.guarded,
-            bench=bench,
-            ended=0,
-            going_on=going_on,
+    def _gate(self, base: Documents) -> Trials:
+        return Trials(
+            history=self.history,
+            documents=self._documents,
+            base=base,
+            golden=self._golden(),
+            needs=lambda name: Need(id=name, text=self.known.needs[name]) if name in self.known.needs else None,
+            held_out=lambda need: self._held_out(need, ()),
+            evidence_of=self.evidence_of,
+            bench=self._bench(),
         )
-        self._tried(candidate, edit)
 
-    def _tried(self, candidate: Candidate, edit: Edit) -> None:
-        self.candidates.append(replace(candidate, families=tuple(sorted(self._families(edit)))))
-        self.notify(Gated(candidate.document.path, edit.sentence, candidate.verdict))
+    def _tried(self, candidate: Candidate) -> None:
+        self.candidates.append(replace(candidate, families=tuple(sorted(self._families(candidate.edits[0])))))
+        for edit in candidate.edits:
+            self.notify(Gated(candidate.document.path, edit.sentence, candidate.verdict))
 
     def _in(self, split: Split) -> tuple[Task, ...]:
         return tuple(task for task in self.tasks if task.split == split)
@@ -153,15 +138,24 @@ class Night:
         if document is None or not needs:
             return
         failing = self._failing(needs, documents)
-        for need in sorted(needs, key=lambda item: (-self._support(item), item.id)):
-            if not failing.get(need.id) or not self._room(need):
+        queue: list[Tryout] = []
+        for need in sorted(needs, key=lambda item: (-self.known.sessions(item.id), item.id)):
+            if not failing.get(need.id) or not self._room(need, sum(len(item.group.edits) for item in queue)):
                 continue
             if not self._suppress(Edit(op="add", target=document.path, text=need.text, need=need.id), document):
-                self._answer(need, failing[need.id], document, documents)
+                queue += self._answer(need, failing[need.id], document, documents)
+        first, rest = chosen(queue, self.config.gate.candidates - self.compared)
+        self.compared += len(first)
+        for item in first:
+            self._try(item)
+        for item in rest:
+            self.waiting.add(item.need.id)
+            rules = " and ".join(f"'{edit.sentence}'" for edit in item.group.edits)
+            self.notes.append(f"{rules} waits for another night: this one has measured what `gate.candidates` allows")
 
-    def _room(self, need: Need) -> bool:
-        """Whether the edit budget has room for one more; a need that has to wait is noted once."""
-        room = len(self._proposable()) < self.config.propose.edit_budget
+    def _room(self, need: Need, more: int = 0) -> bool:
+        """Whether the edit budget has room for one beside so many more; a need that has to wait is noted once."""
+        room = len(self._proposable()) + more < self.config.propose.edit_budget
         if not room and need.id not in self.waiting:
             self.waiting.add(need.id)
             self.notes.append(f"the edit budget is used up: what is left of '{need.text}' waits for another night")
@@ -172,12 +166,9 @@ class Night:
         return [
             edit
             for item in self.candidates
-            if (item.accepted or item.verdict == "suggestive") and not item.continued
+            if (item.accepted or item.verdict == "suggestive") and not item.drafted
             for edit in item.edits
         ]
-
-    def _support(self, need: Need) -> int:
-        return self.known.sessions(need.id)
 
     def _bench(self) -> Bench:
         return Bench(
@@ -221,17 +212,27 @@ class Night:
             f"{kind} ({count})" for kind, count in Counter(item.kind for item in self.failures).most_common()
         )
 
-    def _answer(self, need: Need, failing: Sequence[Rollout], document: Document, documents: Documents) -> None:
+    def _answer(self, need: Need, failing: Sequence[Rollout], document: Document, documents: Documents) -> list[Tryout]:
+        """Tries what is proposed for a need; gives back what is measured by pairs, for that is done to few a night."""
         shown = failing[: consolidate.SHOWN_TASKS]
         reflection = consolidate.reflect(need, shown, document, bench=self._bench())
         self.reflections.append(reflection)
         if reflection.failure is not None:
             self.failures.append(reflection.failure)
             raise_dead([reflection.failure])
-        held_out = self._held_out(need, shown)
+        fit: list[Edit] = []
         for edit in reflection.edits:
-            if self._room(need) and self._fit(edit, document):
-                self._try(edit, document, documents, held_out)
+            if self._room(need) and self._fit(edit, document, fit):
+                fit.append(edit)
+        train = [task for task in self._in("train") if need.id in task.needs]
+        held_out, bench = self._held_out(need, shown), self._bench()
+        training = Training(train, document, documents, bench)
+        groups = [Tryout(need, group, held_out, training) for group in training.groups(fit)]
+        if bench.by_pairs([*held_out, *self._golden()]):
+            return groups
+        for item in groups:
+            self._try(item)
+        return []
 
     def _held_out(self, need: Need, shown: Sequence[Rollout]) -> tuple[Task, ...]:
         """The val tasks, without those of a session whose words the optimizer saw or the need is worded in."""
@@ -249,9 +250,9 @@ class Night:
             if task.golden and not task.personal and judgeable(task) and task.id not in self.models.skipped
         )
 
-    def _fit(self, edit: Edit, document: Document) -> bool:
+    def _fit(self, edit: Edit, document: Document, beside: Sequence[Edit]) -> bool:
         """Whether it may be tried: it changes something, gains no capability, and memory does not hold it back."""
-        why = self._unmatched(edit, document)
+        why = self._unmatched(edit, document, beside)
         refused = consolidate.lint(edit) if why is None else None
         if refused is not None:
             if all(edit.rule != other.rule for other, _ in self.linted):
@@ -264,12 +265,13 @@ class Night:
             self.unmatched.append((edit, why))
         return why is None
 
-    def _unmatched(self, edit: Edit, document: Document) -> str | None:
+    def _unmatched(self, edit: Edit, document: Document, beside: Sequence[Edit]) -> str | None:
         """Why it would change nothing."""
         alone = edits.apply(document.text, [edit]).unmatched
         if alone:
             return alone[0][1]
-        if any(repeats(edit, other) for item in self.candidates for other in item.edits):
+        tried = [other for item in self.candidates for other in item.edits]
+        if any(repeats(edit, other) for other in (*tried, *beside)):
             return "the same rule was tried already tonight"
         return None
 
@@ -284,6 +286,7 @@ class Night:
     def _suppress(self, edit: Edit, document: Document) -> bool:
         model, families = self.models.target.model, self._families(edit)
         why = held_back(self.history, edit, base_blob=document.blob, model=model, families=families)
+        why = why or on_trial_already(edit, self.on_trial)
         if why is not None:
             self.suppressed.append((edit, why))
         return why is not None
@@ -292,18 +295,14 @@ class Night:
         """The families of the edit's need, also those that sit out tonight: a parked rule waits for another one."""
         return frozenset(task.family for task in self.known.tasks if edit.need in task.needs and task.family)
 
-    def _try(self, edit: Edit, document: Document, documents: Documents, held_out: Sequence[Task]) -> None:
-        bench = self._bench()
-        ended = self.history.ended_trials.get(consolidate.subject(edit, document, bench), 0)
-        golden = self._golden()
-        if bench.by_pairs([*held_out, *golden]):
-            rested = self.history.guarded
-            candidate = pairing.trial(
-                edit, document, documents, held_out, golden=golden, rested=rested, bench=bench, ended=ended
-            )
-        else:
-            candidate = consolidate.trial(edit, document, documents, held_out, golden=golden, bench=bench, ended=ended)
-        self._tried(candidate, edit)
+    def _try(self, item: Tryout) -> None:
+        """Unless what was accepted meanwhile leaves no room or place for it."""
+        if not self._room(item.need, len(item.group.edits) - 1):
+            return
+        clashes = [(edit, why) for edit in item.group.edits if (why := self._clash(edit, item.training.document))]
+        self.unmatched.extend(clashes)
+        if not clashes:
+            self._tried(self._gate(item.training.documents).begun(item, self.notes))
 
     # --- the end ---
 
@@ -311,7 +310,7 @@ class Night:
         accepted = [item for item in self.candidates if item.accepted]
         baseline, candidate = self._means(accepted, base)
         self._test(accepted, base)
-        controls = Trials(self._in("val"), self._golden(), self._documents, base, self.history, self._bench())
+        controls = Controls(self._in("val"), self._golden(), self._documents, base, self.history, self._bench())
         measured = tuple(controls.measured(self.now, self.notes))
         if self.failures:
             self.notes.append(f"calls that failed, which count for nothing: {self._failed()}")

@@ -152,10 +152,10 @@ class _Run:
         self._foresee(learned, placement, events)
         self._record(learned, events)
         proposal = self._publish(placement)
-        if any(candidate.continued for candidate in learned.candidates):
+        if any(candidate.drafted for candidate in learned.candidates):
             notes += [*_promoted(learned), *self._finish_started()]
             proposal = next(iter(self._recalled().open), None)
-        proven = placement is not None or any(item.continued and item.accepted for item in learned.candidates)
+        proven = placement is not None or any(item.drafted and item.accepted for item in learned.candidates)
         adopted = self._auto_adopt(proposal, notes, proven=proven)
         left = self._pushed()
         notes += left
@@ -370,8 +370,9 @@ class _Run:
 
 def _promoted(learned: Learned) -> Iterator[str]:
     for candidate in learned.candidates:
-        if candidate.continued:
-            yield f"'{candidate.edits[0].sentence}' was measured further, and is {candidate.verdict}: {candidate.why}"
+        if candidate.drafted:
+            rules = " and ".join(f"'{edit.sentence}'" for edit in candidate.edits)
+            yield f"{rules} was measured further, and is {candidate.verdict}: {candidate.why}"
 
 
 def _named(history: History, branch: str) -> Proposal:

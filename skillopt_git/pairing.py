@@ -36,7 +36,7 @@ _BENEFIT = frozenset({"strong", "suggestive"})
 
 
 def trial(
-    edit: Edit,
+    group: Sequence[Edit],
     document: Document,
     documents: Documents,
     held_out: Sequence[Task],
@@ -45,22 +45,26 @@ def trial(
     rested: Mapping[str, str] | None = None,
     bench: Bench,
     ended: int,
+    adds: Mapping[str, float] | None = None,
     going_on: GoingOn | None = None,
 ) -> Candidate:
-    """The edit's paired rollouts, and what they prove. `rested` gives the run in which a task last was a guard.
+    """The paired rollouts of edits for one need, and what they prove. `rested` gives the run in which a task last was
+    a guard, `adds` what each edit is worth to the training tasks.
 
     A trial of an earlier night goes on with its pairs; one that can have no more of them is as it was, and measures
     nothing.
     """
-    candidate = Candidate(document=document, edits=(edit,), verdict="unverified", why="")
+    need = group[0].need
+    candidate = Candidate(document=document, edits=tuple(group), verdict="unverified", why="")
     before = going_on.evidence if going_on else None
-    primary = [task for task in held_out if edit.need in task.needs]
+    primary = [task for task in held_out if need in task.needs]
     if not primary:
         return replace(candidate, why="no held-out task needs this rule yet")
     guard = _guard([task for task in held_out if task not in primary], golden, primary, rested or {}, bench)
-    name = going_on.trial if going_on else trial_id(edit, document, bench, ended)
-    taught = under(documents, document, edits.apply(document.text, [edit]).text)
-    about = Subject(need=edit.need, edits=(edit.id,))
+    name = going_on.trial if going_on else trial_id(group, document, bench, ended)
+    taught = under(documents, document, edits.apply(document.text, group).text)
+    told = before.numbers.get("adds") if before else adds
+    about = Subject(need=need, edits=tuple(edit.id for edit in group), numbers={"adds": told} if told else {})
     measuring = _Measuring(name, about, documents, taught, bench, before.tasks if before else ())
     weighed = measuring.weighed(primary, guard)
     pairs = measuring.as_pairs()
@@ -69,7 +73,7 @@ def trial(
         verdict=weighed.verdict,
         why=weighed.why,
         trial=name,
-        subject=subject(edit, document, bench),
+        subject=subject(group, document, bench),
         pairs=pairs,
         baseline=gate.mean([pair.base for pair in pairs], bench.gate),
         candidate=gate.mean([pair.cand for pair in pairs], bench.gate),
@@ -104,6 +108,7 @@ class Subject:
 
     need: str | None
     edits: tuple[str, ...]
+    numbers: OpenMap = field(default_factory=dict)  # that no night of it changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +156,7 @@ class _Measuring:
         self._measure(open_, FIRST_PAIRS)
         if not futile(parts(self._tonight())[0]):
             self._measure(open_, rules.rollouts - FIRST_PAIRS)
-        if weigh(self._pooled()[0], gate=rules, nights=self.nights).verdict in _BENEFIT:
+        if open_ and weigh(self._pooled()[0], gate=rules, nights=self.nights).verdict in _BENEFIT:
             self._measure(guard, rules.rollouts)
             worse = {item.task for part in self._pooled() for item in suspects(part)}
             self._measure([task for task in (*open_, *guard) if task.id in worse], SUSPECT_OF)
@@ -159,7 +164,8 @@ class _Measuring:
 
     @property
     def nights(self) -> int:
-        return len({row.night for row in self.before} | {self.bench.night})
+        """Those in which something was measured."""
+        return len({row.night for row in self.before} | ({self.bench.night} if self.scores else set()))
 
     def _number(self, task: Task) -> int:
         """Of the task's next pair: none is ever used again."""
@@ -212,7 +218,7 @@ class _Measuring:
             judge=bench.judge.name,
             tasks=(*self.before, *self._tonight()),
             verdict=weighed.verdict,
-            numbers=weighed.numbers | self._judged(),
+            numbers={**weighed.numbers, **self._judged(), **self.subject.numbers},
         )
 
     def _judged(self) -> OpenMap:

@@ -14,14 +14,14 @@ from skillopt_git.model import Candidate, Event
 from skillopt_git.outcomes import settled
 from skillopt_git.present import base_of
 from skillopt_git.publish import branch_name, build, finished
-from skillopt_git.recall import History, Proposal
+from skillopt_git.recall import PROVEN, History, Proposal
 from skillopt_git.record import Placement
 from skillopt_git.stamp import Stamp, event
 from skillopt_git.targets import Base, document_entry
 from skillopt_git.workshop import Workshop
 
 TRIED = frozenset({"gate", "no_edits", "no_heldout", "all_suppressed"})  # reasons that say something about a rule
-PROVEN = frozenset({"strong", "ungated"})
+MEANWHILE = "on trial while a strong edit is open"
 FROZEN = frozenset({"touched", "checked out"})
 IN_WORDS = {
     "touched": "not as it was left: somebody committed to it",
@@ -117,9 +117,9 @@ def _base_for(shop: Workshop, open_: Proposal, candidates: Sequence[Candidate]) 
 
 
 def _waiting(candidates: Sequence[Candidate], branch: str, why: str) -> str:
-    rules = ", ".join(f"'{item.edits[0].sentence}'" for item in candidates)
-    one = len(candidates) == 1
-    return f"{rules} {'has' if one else 'have'} to wait: {branch} is {IN_WORDS[why]}"
+    rules = [f"'{edit.sentence}'" for item in candidates for edit in item.edits]
+    one = len(rules) == 1
+    return f"{', '.join(rules)} {'has' if one else 'have'} to wait: {branch} is {IN_WORDS[why]}"
 
 
 def frozen(shop: Workshop, history: History) -> Iterator[Event]:
@@ -147,12 +147,12 @@ def contradicted(learned: Learned, history: History) -> Iterator[str]:
 
 def _proposable(learned: Learned, open_: Proposal | None) -> tuple[Candidate, ...]:
     """What was accepted; else what is suggestive, as a draft, while no strong edit is open."""
-    new = tuple(item for item in learned.accepted if not item.continued)
-    if new:
+    new = tuple(item for item in learned.accepted if not item.drafted)
+    promoted = any(item.accepted and item.drafted for item in learned.candidates)
+    if new or promoted or (open_ is not None and any(item.verdict in PROVEN for item in open_.pending)):
         return new
-    if open_ is not None and any(item.verdict in PROVEN for item in open_.pending):
-        return ()
-    return tuple(item for item in learned.candidates if item.verdict == "suggestive" and not item.continued)
+    drafts = (item for item in learned.candidates if item.verdict == "suggestive")
+    return tuple(item for item in drafts if not item.drafted and not item.closed)
 
 
 def settle(
@@ -168,16 +168,21 @@ def settle(
 
 
 def _ended(stamp: Stamp, learned: Learned, history: History) -> Iterator[Event]:
-    """Drafts whose trial ended without a proof leave their branch."""
+    """Drafts whose trial ended without a proof leave their branch, and so do those beside one that is ready now."""
+    drafted = [item for item in learned.candidates if item.drafted]
     over = {
-        candidate.edits[0].id: candidate
-        for candidate in learned.candidates
-        if candidate.continued and (candidate.verdict == "harmful" or (candidate.closed and not candidate.accepted))
+        (edit.id, edit.target): candidate
+        for candidate in drafted
+        if candidate.verdict == "harmful" or (candidate.closed and not candidate.accepted)
+        for edit in candidate.edits
     }
+    ready = {edit.id for candidate in drafted if candidate.accepted for edit in candidate.edits}
     for item in (item for proposal in history.open for item in proposal.pending):
-        candidate = over.get(item.edit.id)
-        if candidate is not None and candidate.document.path == item.edit.target:
+        candidate = over.get((item.edit.id, item.edit.target))
+        if candidate is not None:
             yield settled("expired", item, stamp, reason=f"its trial ended without a proof: {candidate.why}")
+        elif ready and item.edit.id not in ready and item.verdict not in PROVEN:
+            yield settled("superseded", item, stamp, reason=MEANWHILE)
 
 
 def _superseded(stamp: Stamp, placement: Placement, history: History) -> Iterator[Event]:
@@ -189,4 +194,4 @@ def _superseded(stamp: Stamp, placement: Placement, history: History) -> Iterato
     there = history.proposal(placement.branch) if strong and not placement.ends else None
     for item in there.pending if there else ():
         if item.verdict not in PROVEN:
-            yield settled("superseded", item, stamp, reason="on trial while a strong edit is open")
+            yield settled("superseded", item, stamp, reason=MEANWHILE)

@@ -8,19 +8,21 @@ and how families were split counts for both.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from skillopt_git.ids import canonical_json, need_id
 from skillopt_git.model import Edit, Event, Split
+from skillopt_git.rulings import OnTrial, Refusal, apart, goes_on, guarded, newest, refusals, rulings, trials, unended
 from skillopt_git.similarity import similarity
-from skillopt_git.soundness import proposed_edit
+from skillopt_git.soundness import told_edit
 
 NEAR_DUPLICATE = 0.85  # of two rule texts: at or above it a rejection of one holds back the other
 # Of two outcomes of one edit, as two clones may see them, the first here stands: what is merged is merged.
 ENDINGS = ("adopted", "adopted-modified", "rejected", "superseded", "expired")
 MEASURED = frozenset({"family", "trial"})
 ADOPTIONS = frozenset({"adopted", "adopted-modified"})
+PROVEN = frozenset({"strong", "ungated"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,25 +148,14 @@ class Negative:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """A gate result that holds a rule back: harmful until base text or target model change, inconclusive until its
-    need gains a family."""
-
-    verdict: str
-    rule: str
-    target: str
-    base_blob: str | None
-    model: str
-    families: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     simulated: bool = False  # who looks
     families: Mapping[str, Family] = field(default_factory=dict)
     proposals: tuple[Proposal, ...] = ()
     negatives: tuple[Negative, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    apart: tuple[OnTrial, ...] = ()  # on trial, and on no branch
+    unended: Mapping[str, Event] = field(default_factory=dict)  # rulings by the subject of a trial that may go on
     ended_trials: Mapping[str, int] = field(default_factory=dict)  # by the trial's subject
     guarded: Mapping[str, str] = field(default_factory=dict)  # by task: the last run in which it was looked at for harm
     runs: tuple[Event, ...] = ()
@@ -190,6 +181,20 @@ class History:
         return tuple(item for item in self.proposals if item.open and (self.simulated or not item.simulated))
 
     @property
+    def on_trial(self) -> tuple[OnTrial, ...]:
+        """Every trial that may go on: first those of open proposals, then what is on no branch."""
+        drafts: dict[str, list[Proposed]] = {}
+        for item in (item for proposal in self.open for item in proposal.pending):
+            if item.gate is not None and goes_on(item.gate):
+                drafts.setdefault(str(item.gate.data["trial"]), []).append(item)
+        there = (
+            OnTrial(edits=tuple(item.edit for item in items), ruling=items[0].gate, branch=items[0].branch)
+            for items in drafts.values()
+            if items[0].gate is not None
+        )
+        return (*there, *self.apart)
+
+    @property
     def ever_adopted(self) -> tuple[Proposed, ...]:
         return tuple(
             item
@@ -209,19 +214,37 @@ def recall(events: Iterable[Event], *, simulated: bool) -> History:
     every = _each_once(events)
     standing = _standing(every)
     own = tuple(event for event in every if event.simulated == simulated)
+    proposals = tuple(_proposals(standing, rulings(every)))
+    negatives = tuple(_negatives(standing))
     return History(
         simulated=simulated,
         families=_families(every),
-        proposals=tuple(_proposals(standing, _rulings(every))),
-        negatives=tuple(_negatives(standing)),
-        refusals=tuple(_refusals(own)),
-        ended_trials=Counter(subject for subject, _ in _trials(own)),
-        guarded=_guarded(own),
+        proposals=proposals,
+        negatives=negatives,
+        refusals=tuple(refusals(own)),
+        apart=tuple(item for item in apart(own, _taken(proposals)) if not _refused_by(negatives, item)),
+        unended=unended(own),
+        ended_trials=Counter(subject for subject, _ in trials(own)),
+        guarded=guarded(own),
         runs=tuple(sorted((event for event in own if event.type == "run"), key=lambda event: event.run or "")),
         controls=tuple(sorted((event for event in own if event.type == "aa"), key=lambda event: event.run or "")),
         worded=_worded(every),
         unlearned=_unlearned(every),
     )
+
+
+def _taken(proposals: Iterable[Proposal]) -> frozenset[tuple[str | None, str | None]]:
+    """What is on a branch, is to be, or was adopted."""
+    return frozenset(
+        (item.edit.id, item.edit.target)
+        for proposal in proposals
+        for item in proposal.edits
+        if item.outcome is None or item.outcome.type in ADOPTIONS
+    )
+
+
+def _refused_by(negatives: Iterable[Negative], item: OnTrial) -> bool:
+    return any(negative.holds_back(edit) for negative in negatives for edit in item.edits)
 
 
 def decisions(events: Iterable[Event]) -> tuple[Event, ...]:
@@ -317,22 +340,18 @@ def _proposals(
     by_branch: dict[str, list[Proposed]] = {}
     for event in events:
         if event.type == "proposed":
-            branch, edit = str(event.data["branch"]), proposed_edit(event)
+            branch, edit = str(event.data["branch"]), told_edit(event)
             item = Proposed(
                 event=event,
                 edit=edit,
                 branch=branch,
                 position=int(event.data["position"]),
                 outcome=outcomes.get((branch, edit.id)),
-                gate=_newest(rulings.get((event.edit, event.target, event.simulated), ()), since=event.run or ""),
+                gate=newest(rulings.get((event.edit, event.target, event.simulated), ()), since=event.run or ""),
             )
             by_branch.setdefault(branch, []).append(item)
     for branch, items in sorted(by_branch.items()):
         yield Proposal(branch=branch, edits=_each_edit_once(items), publications=tuple(published.get(branch, ())))
-
-
-def _newest(rulings: Sequence[Event], *, since: str) -> Event | None:
-    return next((event for event in reversed(rulings) if (event.run or "") >= since), None)
 
 
 def _outcomes(events: tuple[Event, ...]) -> dict[tuple[str, str | None], Event]:
@@ -357,43 +376,6 @@ def _negatives(events: tuple[Event, ...]) -> Iterator[Negative]:
         if event.type in ("rejected", "reverted") and event.text is not None:
             need = event.data.get("need")
             yield Negative(event=event, text=event.text, need=None if need is None else str(need))
-
-
-def _refusals(events: tuple[Event, ...]) -> Iterator[Refusal]:
-    for event in events:
-        if event.type == "gate" and event.data["verdict"] in ("harmful", "inconclusive"):
-            yield Refusal(
-                verdict=str(event.data["verdict"]),
-                rule=event.rule or "",
-                target=event.target or "",
-                base_blob=event.data["base_blob"],
-                model=str(event.data["model"]),
-                families=frozenset(str(item) for item in event.data["families"]),
-            )
-
-
-def _trials(events: Iterable[Event]) -> set[tuple[str, str]]:
-    """Each trial by its subject; one of several nights is one, and one that has no name is its event."""
-    return {
-        (str(event.data["subject"]), str(event.data.get("trial", event.id))) for event in events if event.type == "gate"
-    }
-
-
-def _rulings(events: Iterable[Event]) -> dict[tuple[str | None, str | None, bool], list[Event]]:
-    """What the gate found of an edit in a document, the newest last; a night that could not measure says nothing."""
-    found: dict[tuple[str | None, str | None, bool], list[Event]] = {}
-    for event in events:
-        if event.type == "gate" and event.data["verdict"] != "invalid" and event.data.get("evidence"):
-            found.setdefault((event.edit, event.target, event.simulated), []).append(event)
-    return {about: sorted(rulings, key=lambda event: (event.run or "", event.id)) for about, rulings in found.items()}
-
-
-def _guarded(events: Iterable[Event]) -> dict[str, str]:
-    last: dict[str, str] = {}
-    for event in events:
-        for task in event.data.get("guard", ()) if event.type == "gate" else ():
-            last[str(task)] = max(last.get(str(task), ""), event.run or "")
-    return last
 
 
 def held_back(

@@ -8,7 +8,7 @@ from typing import Any
 
 from skillopt_git import __version__
 from skillopt_git.controls import Control
-from skillopt_git.ids import fold_unmarked
+from skillopt_git.ids import Json, fold_unmarked
 from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
 from skillopt_git.model import Candidate, Edit, Event, Evidence, Sighting
@@ -80,32 +80,43 @@ def _family_event(family: Family, machine: str, stamp: Stamp) -> Event:
 
 
 def _trial_events(candidate: Candidate, learned: Learned, stamp: Stamp, night: int) -> Iterator[Event]:
-    """A ruling a night, and the trial in its first. The rule itself is told only by its id and fingerprint."""
-    (edit,) = candidate.edits
-    about: dict[str, Any] = {"edit": edit.id, "rule": edit.rule, "target": edit.target}
-    name = evidence_name(candidate.evidence) if candidate.evidence else None
+    """For each of its edits a ruling a night, and the trial in its first.
+
+    A rule that stays on trial is told in words, so that other nights and clones can go on; one that was refused only by
+    its id and fingerprint.
+    """
+    evidence = candidate.evidence
     data = {
         "trial": candidate.trial,
         "subject": candidate.subject,
-        "need": edit.need,
+        "need": candidate.edits[0].need,
         "base_blob": candidate.document.blob,
         "model": learned.models.target.model,
     }
-    if candidate.trial is not None and not candidate.continued:
-        yield event("trial", candidate.trial, stamp, data=data, **about)
     ruling = {
         **data,
         "verdict": candidate.verdict,
-        "evidence": name,
+        "evidence": evidence_name(evidence) if evidence else None,
         "why": candidate.why,
         "night": None if stamp.simulated else night,
         "families": list(candidate.families),
-        "guard": [task.task for task in candidate.evidence.tasks if task.part == "guard"] if candidate.evidence else [],
-        "simhash": f"{simhash(edit.sentence):016x}",
+        "guard": [task.task for task in evidence.tasks if task.part == "guard"] if evidence else [],
         "baseline": candidate.baseline,
         "candidate": candidate.candidate,
+        "closed": candidate.closed,
     }
-    yield event("gate", candidate.trial or edit.id, stamp, data=ruling, **about)
+    stays = candidate.verdict == "suggestive" and not candidate.closed
+    for edit in candidate.edits:
+        about: dict[str, Any] = {"edit": edit.id, "rule": edit.rule, "target": edit.target}
+        subject: Json = candidate.trial or edit.id
+        if len(candidate.edits) > 1:
+            subject = [candidate.trial or "", edit.id]
+        if candidate.trial is not None and not candidate.continued:
+            yield event("trial", subject, stamp, data=data, **about)
+        print_ = {"simhash": f"{simhash(edit.sentence):016x}"}
+        words = {"op": edit.op, "anchor": edit.anchor} if stays else {}
+        text = edit.sentence if stays else None
+        yield event("gate", subject, stamp, text=text, data=ruling | print_ | words, **about)
 
 
 def _control_event(control: Control, learned: Learned, stamp: Stamp, night: int) -> Event:
@@ -125,8 +136,8 @@ def _control_event(control: Control, learned: Learned, stamp: Stamp, night: int)
 
 def _proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night: int) -> Iterator[Event]:
     models = learned.models
-    for position, candidate in enumerate(placement.candidates, start=placement.before):
-        (edit,) = candidate.edits
+    placed = [(candidate, edit) for candidate in placement.candidates for edit in candidate.edits]
+    for position, (candidate, edit) in enumerate(placed, start=placement.before):
         data = {
             "branch": placement.branch,
             "base_branch": placement.base.branch,

@@ -69,6 +69,12 @@ class GateData:
     base_blob: str | None
     model: str
     families: tuple[str, ...]
+    trial: str | None = None
+    evidence: str | None = None
+    closed: bool = False
+    op: EditOp | None = None
+    anchor: str | None = None
+    need: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +143,8 @@ def sound(event: Event) -> bool:
         return False
     if event.type == "family":
         return _names_its_own(event)
+    if event.type == "gate":
+        return event.text is None or _words_its_edit(event)
     return _its_own_edit(event) if event.type == "proposed" else True
 
 
@@ -166,18 +174,22 @@ def _names_its_own(event: Event) -> bool:
     return named and _SIMHASH.fullmatch(event.data["simhash"]) is not None
 
 
+def _words_its_edit(event: Event) -> bool:
+    return event.data.get("op") is not None and event.edit == told_edit(event).id
+
+
 def _its_own_edit(event: Event) -> bool:
-    return event.edit == proposed_edit(event).id and _COMMIT.fullmatch(event.data["base"]) is not None
+    return event.edit == told_edit(event).id and _COMMIT.fullmatch(event.data["base"]) is not None
 
 
-def proposed_edit(event: Event) -> Edit:
-    """The edit a `proposed` event holds."""
+def told_edit(event: Event) -> Edit:
+    """The edit that a `proposed` event holds, or a ruling that leaves a rule on trial."""
     op = event.data["op"]
     return Edit(
         op=op,
         target=event.target or "",
-        anchor=event.data["anchor"],
+        anchor=event.data.get("anchor"),
         text=None if op == "delete" else event.text,
         reason=event.reason or "",
-        need=event.data["need"],
+        need=event.data.get("need"),
     )

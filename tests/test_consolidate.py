@@ -344,7 +344,7 @@ def tried(script: Answer | None = None, *held_out: Task, edit: Edit = ADD, ended
     backend = Scripted(script=script or acts())
     tasks = held_out or (task(2), task(3), task(4, "val", TICKET))
     documents = ((SKILL, TEXT.text), ("CLAUDE.md", "# Notes\n"))
-    found = trial(edit, TEXT, documents, tasks, bench=bench(backend, *tasks, **fields), ended=ended)
+    found = trial((edit,), TEXT, documents, tasks, bench=bench(backend, *tasks, **fields), ended=ended)
     return found, backend
 
 
@@ -422,7 +422,7 @@ def guarded(*golden: Task, script: Answer, **fields: Any) -> tuple[Any, Scripted
     backend = Scripted(script=script)
     held_out = (task(2), task(3))
     on = bench(backend, *held_out, *golden, **fields)
-    return trial(ADD, TEXT, ((SKILL, TEXT.text),), held_out, golden=golden, bench=on, ended=0), backend
+    return trial((ADD,), TEXT, ((SKILL, TEXT.text),), held_out, golden=golden, bench=on, ended=0), backend
 
 
 def test_a_golden_task_is_measured_beside_the_held_out_ones_and_vetoes() -> None:
@@ -453,7 +453,7 @@ def test_a_golden_task_that_is_held_out_is_asked_once_a_side_and_counts() -> Non
     """As any other held-out task, and it vetoes besides."""
     own = task(3, golden=True)
     backend = Scripted(script=acts(lambda request: Reply(text="npm" if request.ask == own.ask else "pnpm")))
-    found = trial(ADD, TEXT, ((SKILL, TEXT.text),), (task(2), own), golden=(own,), bench=bench(backend), ended=0)
+    found = trial((ADD,), TEXT, ((SKILL, TEXT.text),), (task(2), own), golden=(own,), bench=bench(backend), ended=0)
 
     assert len(backend.asked) == 4
     assert (found.verdict, found.baseline) == ("inconclusive", 0.5)

@@ -15,7 +15,8 @@ from skillopt_git.errors import BackendError, MeasurementInvalid
 from skillopt_git.ids import edit_id, rule_id
 from skillopt_git.model import Check, Edit, Event, Metric, Sighting, Split, Task, Verdict
 from skillopt_git.ports import CallFailed, FailureKind, Gated, LearningEvent, Reply, Request
-from skillopt_git.recall import History, Negative, Proposal, Proposed, Refusal
+from skillopt_git.recall import History, Negative, Proposal, Proposed
+from skillopt_git.rulings import Refusal
 from tests.learning import (
     ABSENT_MEMORY,
     ASKS,

@@ -54,7 +54,7 @@ def tried(
         notify=lambda _: None,
     )
     documents = ((SKILL, TEXT.text),)
-    found = trial(ADD, TEXT, documents, held_out, golden=golden, rested=rested, bench=bench, ended=ended)
+    found = trial((ADD,), TEXT, documents, held_out, golden=golden, rested=rested, bench=bench, ended=ended)
     return found, backend
 
 

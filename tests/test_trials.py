@@ -12,6 +12,7 @@ from skillopt_git import nightly
 from skillopt_git.config import load
 from skillopt_git.nightly import Options, Ran
 from skillopt_git.ports import CallFailed, Reply, Request
+from skillopt_git.trials import CHANGED
 from tests.helpers import Repository
 from tests.nights import PNPM, RULE, Run, obedient, sessions
 from tests.test_nightly_measured import choice
@@ -145,7 +146,7 @@ def test_another_gate_is_another_trial(repo: Repository, home: Any, night: Night
 
     (told,) = [note for note in night(**{"gate.strong_e": 25}).record["notes"] if "measured further" in note]
 
-    assert told == f"'{RULE}' is not measured further: its document, model, judge or gate changed"
+    assert told == f"'{RULE}' is not measured further: {CHANGED}"
 
 
 def test_a_night_that_cannot_measure_counts_for_nothing(repo: Repository, home: Any, night: Night, invoke: Run) -> None:
