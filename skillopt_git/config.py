@@ -111,6 +111,7 @@ class Replay:
     mock_seed: int = _setting(0, "Seed of the simulation.")
     mock_pass_with: Share = _setting(1.0, "Simulated chance that a task passes with all the rules it needs.")
     mock_pass_without: Share = _setting(0.0, "Simulated chance that a task passes without a rule it needs.")
+    mock_failing: Share = _setting(0.0, "Simulated chance that a call fails, as those to a model do.")
     mock_harmful: bool = _setting(False, "Whether the simulation also proposes a harmful rule, for the gate to refuse.")
 
 

@@ -388,6 +388,7 @@ class Candidate:
     continued: bool = False  # its trial began on an earlier night
     drafted: bool = False  # it is on a branch already
     closed: bool = False  # its trial ended without a proof
+    parked: bool = False  # it shows no benefit, and its tasks have no pairs left: another task has to come
 
     @property
     def accepted(self) -> bool:

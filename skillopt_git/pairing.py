@@ -80,6 +80,7 @@ def trial(
         evidence=measuring.evidence(document, weighed),
         continued=before is not None,
         closed=weighed.closed or measuring.nights >= bench.gate.nights,
+        parked=weighed.verdict == "inconclusive" and not measuring.has_room(primary),
     )
 
 
@@ -152,7 +153,7 @@ class _Measuring:
 
     def weighed(self, primary: Sequence[Task], guard: Sequence[Task]) -> Weighed:
         rules = self.bench.gate
-        open_ = [task for task in primary if self._number(task) <= rules.pairs]
+        open_ = self._open(primary)
         self._measure(open_, FIRST_PAIRS)
         if not futile(parts(self._tonight())[0]):
             self._measure(open_, rules.rollouts - FIRST_PAIRS)
@@ -161,6 +162,13 @@ class _Measuring:
             worse = {item.task for part in self._pooled() for item in suspects(part)}
             self._measure([task for task in (*open_, *guard) if task.id in worse], SUSPECT_OF)
         return weigh(*self._pooled(), gate=rules, nights=self.nights)
+
+    def has_room(self, primary: Sequence[Task]) -> bool:
+        """Whether a task may be measured on another night."""
+        return bool(self._open(primary))
+
+    def _open(self, tasks: Sequence[Task]) -> list[Task]:
+        return [task for task in tasks if self._number(task) <= self.bench.gate.pairs]
 
     @property
     def nights(self) -> int:

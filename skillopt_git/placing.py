@@ -173,16 +173,22 @@ def _ended(stamp: Stamp, learned: Learned, history: History) -> Iterator[Event]:
     over = {
         (edit.id, edit.target): candidate
         for candidate in drafted
-        if candidate.verdict == "harmful" or (candidate.closed and not candidate.accepted)
+        if candidate.verdict == "harmful" or ((candidate.closed or candidate.parked) and not candidate.accepted)
         for edit in candidate.edits
     }
     ready = {edit.id for candidate in drafted if candidate.accepted for edit in candidate.edits}
     for item in (item for proposal in history.open for item in proposal.pending):
         candidate = over.get((item.edit.id, item.edit.target))
         if candidate is not None:
-            yield settled("expired", item, stamp, reason=f"its trial ended without a proof: {candidate.why}")
+            yield settled("expired", item, stamp, reason=f"{_over(candidate)}: {candidate.why}")
         elif ready and item.edit.id not in ready and item.verdict not in PROVEN:
             yield settled("superseded", item, stamp, reason=MEANWHILE)
+
+
+def _over(candidate: Candidate) -> str:
+    if candidate.parked and not candidate.closed:
+        return "its tasks were measured enough, and show no benefit"
+    return "its trial ended without a proof"
 
 
 def _superseded(stamp: Stamp, placement: Placement, history: History) -> Iterator[Event]:

@@ -92,7 +92,11 @@ class HarvestIndex(Protocol):
 
 
 class Backend(Protocol):
-    """A model door. Results come in input order; a failed call is a value."""
+    """A model door. Results come in input order; a failed call is a value.
+
+    A trial is one under the same `settings`; `knows` is what else its answers depend on, and no trial does: a
+    simulation's world, which grows with every night. Empty for a model.
+    """
 
     @property
     def name(self) -> str: ...
@@ -104,6 +108,8 @@ class Backend(Protocol):
     def simulated(self) -> bool: ...
     @property
     def settings(self) -> Mapping[str, str | int | float | bool]: ...
+    @property
+    def knows(self) -> str: ...
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]: ...
 
 

@@ -18,13 +18,12 @@ from skillopt_git.ledger import evidence_name
 from skillopt_git.model import (
     RUN_VERDICTS,
     Candidate,
+    Edit,
     Event,
     Evidence,
     EvidenceTask,
     Score,
     Sighting,
-    Split,
-    Task,
     Verdict,
 )
 from skillopt_git.recall import Proposal, Proposed
@@ -40,6 +39,7 @@ from skillopt_git.views import (
     TaskRow,
     controls_view,
     night_rows,
+    split_counts,
 )
 
 EvidenceOf = Callable[[str], Evidence | None]  # by its SHA-256
@@ -94,6 +94,7 @@ def edit_view(item: Proposed, evidence_of: EvidenceOf, *, as_proposed: bool = Fa
         rows=_rows(evidence),
         golden=_rows(evidence, golden=True),
         nights=night_rows(evidence.tasks if evidence else ()),
+        tried=evidence.edits if evidence else (),
         baseline=ruling["baseline"],
         candidate=ruling["candidate"],
         gate_numbers=evidence.numbers if evidence else {},
@@ -212,7 +213,11 @@ def run_view(
     tasks = learned.known.tasks
     asks = {task.id: task.ask for task in tasks}
     put = {event.edit for event in proposed}
-    views = [(candidate, _candidate_view(candidate, learned, asks, run, night)) for candidate in learned.candidates]
+    views = [
+        (candidate, _candidate_view(candidate, edit, learned, asks, run, night))
+        for candidate in learned.candidates
+        for edit in candidate.edits
+    ]
     quoted = {view.need for _, view in views}
     proposed_needs = {view.need for candidate, view in views if view.id in put or (dry_run and candidate.accepted)}
     return RunView(
@@ -231,7 +236,7 @@ def run_view(
         sessions=len(harvest.sessions) if harvest else 0,
         skipped=dict(skipped),
         tasks=len(tasks),
-        split=split_counts(tasks),
+        split=split_counts(task.split for task in tasks),
         needs=tuple(
             need_view(need, learned.known, state=_state(need, learned, proposed_needs), quoted=need not in quoted)
             for need in by_weight(learned.known)
@@ -266,15 +271,9 @@ def _rule(learned: Learned) -> str:
     return next((item.evidence.rule for item in learned.candidates if item.evidence is not None), "strict")
 
 
-def split_counts(tasks: tuple[Task, ...]) -> dict[Split, int]:
-    counts = Counter(task.split for task in tasks)
-    return {"train": counts["train"], "val": counts["val"], "test": counts["test"]}
-
-
 def _candidate_view(
-    candidate: Candidate, learned: Learned, asks: Mapping[str, str], run: str, night: int | None
+    candidate: Candidate, edit: Edit, learned: Learned, asks: Mapping[str, str], run: str, night: int | None
 ) -> EditView:
-    (edit,) = candidate.edits
     return EditView(
         id=edit.id,
         rule=edit.rule,
@@ -293,6 +292,7 @@ def _candidate_view(
         rows=_rows(candidate.evidence, asks),
         golden=_rows(candidate.evidence, asks, golden=True),
         nights=night_rows(candidate.evidence.tasks if candidate.evidence else ()),
+        tried=candidate.evidence.edits if candidate.evidence else (),
         baseline=candidate.baseline,
         candidate=candidate.candidate,
         gate_numbers=candidate.evidence.numbers if candidate.evidence else {},

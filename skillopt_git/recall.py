@@ -13,7 +13,19 @@ from dataclasses import asdict, dataclass, field, replace
 
 from skillopt_git.ids import canonical_json, need_id
 from skillopt_git.model import Edit, Event, Split
-from skillopt_git.rulings import OnTrial, Refusal, apart, goes_on, guarded, newest, refusals, rulings, trials, unended
+from skillopt_git.rulings import (
+    OnTrial,
+    Refusal,
+    Rulings,
+    apart,
+    goes_on,
+    guarded,
+    newest,
+    refusals,
+    rulings,
+    trials,
+    unended,
+)
 from skillopt_git.similarity import similarity
 from skillopt_git.soundness import told_edit
 
@@ -154,7 +166,7 @@ class History:
     proposals: tuple[Proposal, ...] = ()
     negatives: tuple[Negative, ...] = ()
     refusals: tuple[Refusal, ...] = ()
-    apart: tuple[OnTrial, ...] = ()  # on trial, and on no branch
+    apart: tuple[OnTrial, ...] = ()  # on trial, and on no branch, simulated or not
     unended: Mapping[str, Event] = field(default_factory=dict)  # rulings by the subject of a trial that may go on
     ended_trials: Mapping[str, int] = field(default_factory=dict)  # by the trial's subject
     guarded: Mapping[str, str] = field(default_factory=dict)  # by task: the last run in which it was looked at for harm
@@ -192,7 +204,7 @@ class History:
             for items in drafts.values()
             if items[0].gate is not None
         )
-        return (*there, *self.apart)
+        return (*there, *(item for item in self.apart if item.simulated == self.simulated))
 
     @property
     def ever_adopted(self) -> tuple[Proposed, ...]:
@@ -214,7 +226,8 @@ def recall(events: Iterable[Event], *, simulated: bool) -> History:
     every = _each_once(events)
     standing = _standing(every)
     own = tuple(event for event in every if event.simulated == simulated)
-    proposals = tuple(_proposals(standing, rulings(every)))
+    told = rulings(every)
+    proposals = tuple(_proposals(standing, told))
     negatives = tuple(_negatives(standing))
     return History(
         simulated=simulated,
@@ -222,8 +235,8 @@ def recall(events: Iterable[Event], *, simulated: bool) -> History:
         proposals=proposals,
         negatives=negatives,
         refusals=tuple(refusals(own)),
-        apart=tuple(item for item in apart(own, _taken(proposals)) if not _refused_by(negatives, item)),
-        unended=unended(own),
+        apart=tuple(item for item in apart(told, _taken(proposals)) if not _refused_by(negatives, item)),
+        unended=unended(told, simulated=simulated),
         ended_trials=Counter(subject for subject, _ in trials(own)),
         guarded=guarded(own),
         runs=tuple(sorted((event for event in own if event.type == "run"), key=lambda event: event.run or "")),
@@ -329,9 +342,7 @@ def _worded(events: Iterable[Event]) -> dict[str, str]:
     return texts
 
 
-def _proposals(
-    events: tuple[Event, ...], rulings: Mapping[tuple[str | None, str | None, bool], list[Event]]
-) -> Iterator[Proposal]:
+def _proposals(events: tuple[Event, ...], told: Rulings) -> Iterator[Proposal]:
     outcomes = _outcomes(events)
     published: dict[str, list[Event]] = {}
     for event in events:
@@ -347,7 +358,7 @@ def _proposals(
                 branch=branch,
                 position=int(event.data["position"]),
                 outcome=outcomes.get((branch, edit.id)),
-                gate=newest(rulings.get((event.edit, event.target, event.simulated), ()), since=event.run or ""),
+                gate=newest(told.get((event.edit, event.target, event.simulated), ()), since=event.run or ""),
             )
             by_branch.setdefault(branch, []).append(item)
     for branch, items in sorted(by_branch.items()):
@@ -414,8 +425,12 @@ def _refused(
     for refusal in history.refusals:
         if (refusal.rule, refusal.target) != (edit.rule, edit.target):
             continue
-        if refusal.verdict == "harmful" and (refusal.base_blob, refusal.model) == (base_blob, model):
-            return "found harmful before, on this text and model"
-        if refusal.verdict == "inconclusive" and families <= refusal.families:
+        if refusal.final:
+            if (refusal.base_blob, refusal.model) == (base_blob, model):
+                found = (
+                    "found harmful before" if refusal.verdict == "harmful" else "measured on several nights, unproven"
+                )
+                return f"{found}, on this text and model"
+        elif families <= refusal.families:
             return "made no difference before; waits for another kind of task that needs it"
     return None

@@ -104,6 +104,7 @@ def _trial_events(candidate: Candidate, learned: Learned, stamp: Stamp, night: i
         "baseline": candidate.baseline,
         "candidate": candidate.candidate,
         "closed": candidate.closed,
+        "parked": candidate.parked,
     }
     stays = candidate.verdict == "suggestive" and not candidate.closed
     for edit in candidate.edits:

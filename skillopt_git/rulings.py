@@ -12,7 +12,8 @@ from skillopt_git.soundness import told_edit
 REFUSED = frozenset({"harmful", "inconclusive"})
 UNDECIDED = frozenset({"suggestive", "inconclusive"})  # of a trial that may go on
 
-About: TypeAlias = tuple[str | None, str | None]  # edit and target
+# By edit, target, and whether it was simulated: the rulings in time.
+Rulings: TypeAlias = Mapping[tuple[str | None, str | None, bool], Sequence[Event]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,10 @@ class OnTrial:
     @property
     def trial(self) -> str:
         return str(self.ruling.data["trial"])
+
+    @property
+    def simulated(self) -> bool:
+        return self.ruling.simulated
 
     @property
     def need(self) -> str:
@@ -42,36 +47,38 @@ def goes_on(ruling: Event) -> bool:
     return data["verdict"] in UNDECIDED and not data.get("closed") and bool(data.get("trial") and data.get("evidence"))
 
 
-def apart(events: Iterable[Event], taken: Collection[About]) -> Iterator[OnTrial]:
+def apart(told: Rulings, taken: Collection[tuple[str | None, str | None]]) -> Iterator[OnTrial]:
     """Trials that go on for what no branch holds. Only a ruling that left the rule on trial tells it in words."""
-    events = tuple(event for event in events if event.type == "gate")
-    words = {(event.edit, event.target): told_edit(event) for event in _in_time(events) if event.text is not None}
-    last: dict[str, list[Event]] = {}
-    for (edit, target, _), told in rulings(events).items():
-        if goes_on(told[-1]) and (edit, target) in words:
-            last.setdefault(str(told[-1].data["trial"]), []).append(told[-1])
-    for _, of_trial in sorted(last.items()):
-        about = [(event.edit, event.target) for event in of_trial]
-        if not any(item in taken for item in about):
-            yield OnTrial(edits=tuple(words[item] for item in about), ruling=of_trial[0], branch=None)
+    trials_: dict[tuple[str, bool], list[tuple[Event, Edit]]] = {}
+    held = set()
+    for (edit, target, simulated), rulings_ in told.items():
+        newest = rulings_[-1]
+        words = next((event for event in reversed(rulings_) if event.text is not None), None)
+        if words is None or not goes_on(newest) or newest.data.get("parked"):
+            continue
+        name = (str(newest.data["trial"]), simulated)
+        trials_.setdefault(name, []).append((newest, told_edit(words)))
+        if (edit, target) in taken:
+            held.add(name)
+    for name, group in sorted(trials_.items()):
+        if name not in held:
+            yield OnTrial(edits=tuple(edit for _, edit in group), ruling=group[0][0], branch=None)
 
 
-def unended(events: Iterable[Event]) -> Mapping[str, Event]:
+def unended(told: Rulings, *, simulated: bool) -> Mapping[str, Event]:
     """By subject, the newest ruling of the trial that would go on if the same were tried again."""
-    measured = (told[-1] for told in rulings(events).values())
-    return {str(ruling.data["subject"]): ruling for ruling in measured if goes_on(ruling)}
-
-
-def _in_time(events: Iterable[Event]) -> list[Event]:
-    return sorted(events, key=lambda event: (event.run or "", event.id))
+    newest = (rulings_[-1] for about, rulings_ in told.items() if about[2] == simulated)
+    return {str(ruling.data["subject"]): ruling for ruling in newest if goes_on(ruling)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A gate result that holds a rule back: harmful until base text or target model change, else until its need gains
+    """A gate result that holds a rule back. One that is `final`, harmful or at the end of a trial, until base text or
+    target model change: else what was measured would be forgotten by beginning anew. Another one until its need gains
     a family."""
 
     verdict: str
+    final: bool
     rule: str
     target: str
     base_blob: str | None
@@ -84,6 +91,7 @@ def refusals(events: tuple[Event, ...]) -> Iterator[Refusal]:
         if event.type == "gate" and (event.data["verdict"] in REFUSED or event.data.get("closed")):
             yield Refusal(
                 verdict=str(event.data["verdict"]),
+                final=event.data["verdict"] == "harmful" or bool(event.data.get("closed")),
                 rule=event.rule or "",
                 target=event.target or "",
                 base_blob=event.data["base_blob"],
@@ -99,13 +107,13 @@ def trials(events: Iterable[Event]) -> set[tuple[str, str]]:
     }
 
 
-def rulings(events: Iterable[Event]) -> dict[tuple[str | None, str | None, bool], list[Event]]:
+def rulings(events: Iterable[Event]) -> Rulings:
     """What the gate found of an edit in a document, the newest last; a night that could not measure says nothing."""
     found: dict[tuple[str | None, str | None, bool], list[Event]] = {}
     for event in events:
         if event.type == "gate" and event.data["verdict"] != "invalid" and event.data.get("evidence"):
             found.setdefault((event.edit, event.target, event.simulated), []).append(event)
-    return {about: _in_time(told) for about, told in found.items()}
+    return {about: sorted(told, key=lambda event: (event.run or "", event.id)) for about, told in found.items()}
 
 
 def guarded(events: Iterable[Event]) -> dict[str, str]:

@@ -69,9 +69,11 @@ class GateData:
     base_blob: str | None
     model: str
     families: tuple[str, ...]
+    why: str = ""
     trial: str | None = None
     evidence: str | None = None
     closed: bool = False
+    parked: bool = False
     op: EditOp | None = None
     anchor: str | None = None
     need: str | None = None

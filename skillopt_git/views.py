@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from math import isfinite
+from typing import Any
 
 from skillopt_git.model import RUN_VERDICTS, EditOp, Event, EvidenceTask, Metric, Reason, Split, Verdict
 from skillopt_git.stats import discordant, e_value
@@ -19,6 +20,7 @@ _TOLD = (
     "tasks",
     "golden",
     "deterministic",
+    "adds",
 )  # of the gate's numbers: those an edit's own figures say
 
 
@@ -125,6 +127,11 @@ def night_rows(tasks: Iterable[EvidenceTask]) -> tuple[NightRow, ...]:
     return tuple(rows)
 
 
+def split_counts(splits: Iterable[Split | None]) -> dict[Split, int]:
+    counts = Counter(splits)
+    return {"train": counts["train"], "val": counts["val"], "test": counts["test"]}
+
+
 def _worst_first(row: TaskRow) -> tuple[bool, float, str]:
     return row.change is None, row.change or 0.0, row.task
 
@@ -135,7 +142,7 @@ class EditView:
 
     `anchor` is the rule that is replaced or deleted, `why` the gate's words, `baseline` and `candidate` the means
     over `rows`, the held-out tasks. `golden` are those measured beside them, which may only veto; `nights` are
-    those of its trial.
+    those of its trial, `tried` the edits it was about, this one among them.
     """
 
     id: str
@@ -155,9 +162,10 @@ class EditView:
     rows: tuple[TaskRow, ...] = ()
     golden: tuple[TaskRow, ...] = ()
     nights: tuple[NightRow, ...] = ()
+    tried: tuple[str, ...] = ()
     baseline: float | None = None
     candidate: float | None = None
-    gate_numbers: Mapping[str, float | int | str | None] = field(default_factory=dict)
+    gate_numbers: Mapping[str, Any] = field(default_factory=dict)
     simulated: bool = False
     quotes: tuple[QuoteView, ...] = ()  # none where it is published
 
@@ -182,7 +190,19 @@ class EditView:
         return (share, answers) if told else None  # type: ignore[return-value]
 
     @property
-    def figures(self) -> dict[str, float | int | str | None]:
+    def together(self) -> tuple[str, ...]:
+        """The other edits that were tried with it."""
+        return tuple(other for other in self.tried if other != self.id)
+
+    @property
+    def adds(self) -> float | None:
+        """What the training tasks lost without it, of several edits that were tried together; in shares of 1."""
+        told = self.gate_numbers.get("adds")
+        share = told.get(self.id) if isinstance(told, dict) else None
+        return share if isinstance(share, float) and isfinite(share) else None
+
+    @property
+    def figures(self) -> dict[str, Any]:
         """The gate's numbers that stand nowhere else."""
         if self.proof is not None:
             return {}

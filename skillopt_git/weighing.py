@@ -80,9 +80,9 @@ def weigh(primary: Sequence[Measured], guard: Sequence[Measured] = (), *, gate: 
     lacking = found.lacking(gate)
     if not lacking:
         return Weighed("strong", f"e = {found.e:.3g} on {_tasks(len(primary))}", numbers)
-    if found.p <= gate.suggestive_p or found.e >= gate.suggestive_e:
-        return Weighed("suggestive", f"not strong: {'; '.join(lacking)}", numbers)
     closed = nights >= CLOSED_FROM and found.e < 1
+    if not closed and (found.p <= gate.suggestive_p or found.e >= gate.suggestive_e):
+        return Weighed("suggestive", f"not strong: {'; '.join(lacking)}", numbers)
     why = f"no benefit shown: e = {found.e:.3g}, p = {found.p:.2g}" + (
         ", and closed after four nights" if closed else ""
     )

@@ -48,13 +48,14 @@ Answer = Callable[[Request], Reply | CallFailed]
 def task(number: int, split: Split = "val", *needs: str, **fields: Any) -> Task:
     """Task `number` with an ask, a family and a session of its own; it needs `PNPM` unless told otherwise."""
     needed = needs or (PNPM,)
+    checks = fields.get("checks") or tuple(Check(op="contains", arg=WORDS[need]) for need in needed)
     given: dict[str, Any] = {
         "id": f"t1-{number:016x}",
         "ask": ASKS[number],
         "needs": needed,
         "family": f"f1-{number:016x}",
         "split": split,
-        "checks": tuple(Check(op="contains", arg=WORDS[need]) for need in needed),
+        "checks": checks,
         "sessions": (f"s{number}",),
     }
     return Task(**given | fields)

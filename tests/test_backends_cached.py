@@ -101,9 +101,11 @@ def test_every_part_of_a_question_is_in_the_key(folder: Path, change: dict[str, 
     assert len(inner.asked) == 2
 
 
-@pytest.mark.parametrize("change", [{"name": "other"}, {"model": "other"}, {"settings": {"temperature": 1.0}}])
+@pytest.mark.parametrize(
+    "change", [{"name": "other"}, {"model": "other"}, {"settings": {"temperature": 1.0}}, {"knows": "more"}]
+)
 def test_who_answers_is_in_the_key(folder: Path, change: dict[str, Any]) -> None:
-    """Another backend, model or setting gives another answer."""
+    """Another backend, model, setting or world gives another answer."""
     first, second = counting(), replace(counting(), asked=[], **change)
     second = replace(second, script=lambda _: Reply(text="mine"))
 
@@ -194,13 +196,13 @@ def test_half_a_character_becomes_a_question_mark(folder: Path) -> None:
 def test_it_is_known_by_what_is_inside(folder: Path) -> None:
     """A wrapper changes nothing of what is said about the model."""
     inner = Scripted(
-        script=lambda _: None, name="n", model="m", deterministic=False, simulated=True, settings={"seed": 3}
+        script=lambda _: None, name="n", model="m", deterministic=False, simulated=True, settings={"seed": 3}, knows="w"
     )
 
     outer = cached(folder, inner)
 
     assert (outer.name, outer.model, outer.deterministic, outer.simulated) == ("n", "m", False, True)
-    assert outer.settings == {"seed": 3}
+    assert (outer.settings, outer.knows) == ({"seed": 3}, "w")
 
 
 # --- whole nights ------------------------------------------------------------------------------------------------

@@ -228,36 +228,45 @@ def test_the_same_question_gets_the_same_answer_and_another_seed_another() -> No
     assert list(backend.complete(longer)) != replies
 
 
-def test_its_settings_tell_all_its_answers_depend_on() -> None:
-    """Also the world: a remembered answer of another world would be another world's."""
+def test_its_settings_and_what_it_knows_tell_all_its_answers_depend_on() -> None:
+    """A remembered answer of another world would be another world's; a trial goes on while the world grows."""
     one = task(0)
-    said = [
-        dict(backend.settings)
-        for backend in (
-            mock(one),
-            mock(one, seed=1),
-            mock(one, pass_with=0.5),
-            mock(one, pass_without=0.5),
-            mock(one, harmful=True),
-            mock(one, task(1)),
-            mock(one, needs={PNPM: "Use pnpm"}),
-        )
-    ]
-    assert len({json.dumps(item, sort_keys=True) for item in said}) == len(said)
-    assert dict(mock(task(1), one).settings) == dict(mock(one, task(1)).settings)
+    backends = (
+        mock(one),
+        mock(one, seed=1),
+        mock(one, pass_with=0.5),
+        mock(one, pass_without=0.5),
+        mock(one, failing=0.5),
+        mock(one, harmful=True),
+        mock(one, task(1)),
+        mock(one, needs={PNPM: "Use pnpm"}),
+    )
+
+    def said(backend: Mock) -> str:
+        return json.dumps([dict(backend.settings), backend.knows], sort_keys=True)
+
+    assert len({said(item) for item in backends}) == len(backends)
+    assert said(mock(task(1), one)) == said(mock(one, task(1)))
+    assert mock(one, task(1)).settings == mock(one).settings
 
 
 def test_the_settings_reach_it() -> None:
     """The door builds it from the configuration, and tells which tasks cannot be acted out."""
     chosen = Replay(
-        backend="mock", model="m", mock_seed=3, mock_pass_with=0.7, mock_pass_without=0.2, mock_harmful=True
+        backend="mock",
+        model="m",
+        mock_seed=3,
+        mock_pass_with=0.7,
+        mock_pass_without=0.2,
+        mock_failing=0.1,
+        mock_harmful=True,
     )
     mute = task(1, checks=(Check(op="regex", arg=".*"),))
 
     backend, skipped = door(Config(replay=chosen), [task(0), mute], NEEDS)
 
     assert (backend.model, backend.seed, backend.pass_with, backend.pass_without) == ("mock:m", 3, 0.7, 0.2)
-    assert backend.harmful
+    assert (backend.failing, backend.harmful) == (0.1, True)
     assert (backend.simulated, backend.deterministic) == (True, False)
     assert door(Config(), [], {})[0].deterministic
     assert skipped == {mute.id: NO_ANSWERS}
@@ -345,7 +354,7 @@ def test_the_place_of_a_check_is_part_of_the_world() -> None:
     plain = task(0, checks=(Check(op="contains", arg="pnpm"),), examples=Examples(pass_="`pnpm i`", fail="No."))
     placed = replace(plain, checks=(Check(op="contains", arg="pnpm", where="command"),))
 
-    assert mock(plain).settings["world"] != mock(placed).settings["world"]
+    assert mock(plain).knows != mock(placed).knows
 
 
 def test_known_answers_are_acted_out_word_for_word() -> None:

@@ -31,6 +31,7 @@ class Optimizer:
     deterministic: bool = True
     simulated: bool = False
     settings: dict[str, str | int | float | bool] = field(default_factory=dict)
+    knows: str = ""
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         self.asked += requests

@@ -696,6 +696,7 @@ def test_what_made_no_difference_is_parked_until_its_need_gains_a_family() -> No
     (first,) = night(*tasks, script=idle, memory=None).candidates
     refusal = Refusal(
         verdict=first.verdict,
+        final=False,
         rule=rule_id(RULE),
         target=SKILL,
         base_blob=None,

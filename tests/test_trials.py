@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,10 +15,14 @@ from skillopt_git.nightly import Options, Ran
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.trials import CHANGED
 from tests.helpers import Repository
-from tests.nights import PNPM, RULE, Run, obedient, sessions
+from tests.nights import OTHER, PNPM, RULE, TICKET, Run, obedient, sessions
 from tests.test_nightly_measured import choice
 
 Night = Callable[..., Ran]
+PNPM_MORE = [
+    ["Pin the eslint version", "Ran npm install eslint@9.", "No, use pnpm, not npm", "Ran pnpm add eslint@9."],
+    ["Swap axios for ky in the shop", "Ran npm install ky.", "Use pnpm, not npm.", "Ran pnpm add ky."],
+]
 FEW = {"gate.rollouts": 2}  # four pairs of two tasks: e = 6.2, which is not enough in one night
 
 
@@ -161,3 +166,154 @@ def test_a_night_that_cannot_measure_counts_for_nothing(repo: Repository, home: 
     assert night(failing).record["verdict"] == "invalid"
     assert invoke("show", branch)["body"] == body
     assert night().record["verdict"] == "strong"
+
+
+# --- on no branch ------------------------------------------------------------------------------------------------
+
+
+def both(request: Request) -> Reply | CallFailed:
+    """An optimizer that words either wish; a model that keeps to the first well and to the second every other time."""
+    if request.purpose == "judge":
+        return Reply(text=json.dumps({"score": 1.0 if "ACME-7" in request.ask.split("The answer:")[-1] else 0.0}))
+    if request.purpose != "rollout":
+        return obedient(request)
+    told = " ".join(text for _, text in request.documents)
+    often = not request.sample.endswith(("0", "2", "4", "6", "8"))
+    branch = "ACME-7" if OTHER in told and often else "work"
+    return Reply(text=f"Ran {'pnpm' if RULE in told else 'npm'} install on branch {branch}.")
+
+
+FAR = {"gate.strong_e": 1000}  # of these tasks only the first rule's get there
+PLENTY = {"gate.rollouts": 5, "gate.pairs": 100, "gate.suggestive_p": 1.0}
+
+
+def proposed(ran: Ran) -> list[str]:
+    return [item["text"] for item in ran.record["edits"]]
+
+
+def test_what_is_on_trial_beside_a_proven_rule_goes_on_without_a_branch(
+    repo: Repository, home: Any, night: Night, invoke: Run
+) -> None:
+    """It is measured further every night, listed by `status`, and goes on the branch on the night that proves it."""
+    sessions(home, repo, [*PNPM, *PNPM_MORE, *TICKET])
+
+    first = night(both, **PLENTY)
+
+    assert proposed(first) == [RULE]
+    (waits,) = invoke("status")["on_trial"]
+    assert [edit["text"] for edit in waits["edits"]] == [OTHER]
+    assert waits["verdict"] == "suggestive"
+
+    nights = [first]
+    while OTHER not in proposed(nights[-1]):
+        assert len(nights) < 14
+        nights.append(night(both, **PLENTY))
+
+    assert len(nights) > 1
+    told = [item for item in rulings(invoke) if item["trial"] == waiting_trial(invoke)]
+    assert [item["verdict"] for item in told] == [*["suggestive"] * (len(nights) - 1), "strong"]
+    assert invoke("status")["on_trial"] == []
+    assert [edit["text"] for edit in invoke("status")["open"][0]["edits"]] == [RULE, OTHER]
+    assert [item["problems"] for item in invoke("verify")["edits"]] == [[], []]
+
+
+def waiting_trial(invoke: Run) -> str:
+    """The trial of the second rule."""
+    events = invoke("log", "--limit", "1000")["events"]
+    (trial,) = {item["data"]["trial"] for item in events if item["type"] == "gate" and item["text"] == OTHER}
+    return str(trial)
+
+
+def test_what_is_on_trial_holds_back_other_words_for_its_wish(
+    repo: Repository, home: Any, night: Night, invoke: Run
+) -> None:
+    """Two rules for one wish would be measured against each other by nobody."""
+    sessions(home, repo, [*PNPM, *PNPM_MORE, *TICKET])
+    night(both, **PLENTY)
+
+    def reworded(request: Request) -> Reply | CallFailed:
+        if request.purpose != "reflect":
+            return both(request)
+        text = "Name branches after tickets, always"
+        return Reply(text=json.dumps({"edits": [{"op": "add", "text": text, "reason": "Asked."}]}))
+
+    second = night(reworded, **PLENTY)
+
+    assert any(item["why"].startswith("on trial already (e1-") for item in second.record["suppressed"])
+
+
+def test_a_draft_that_makes_room_for_a_proven_rule_stays_on_trial(
+    repo: Repository, home: Any, night: Night, invoke: Run
+) -> None:
+    """It leaves the branch, and its trial goes on with what was measured."""
+    sessions(home, repo, TICKET)
+    first = night(both, **PLENTY, **FAR)
+    assert proposed(first) == [OTHER]
+    sessions(home, repo, [*PNPM, *PNPM_MORE, *TICKET])
+
+    second = night(both, **PLENTY, **FAR)
+
+    assert RULE in proposed(second)
+    (waits,) = invoke("status")["on_trial"]
+    assert [edit["text"] for edit in waits["edits"]] == [OTHER]
+    assert [edit["text"] for edit in invoke("status")["open"][0]["edits"]] == [RULE]
+    assert len([item for item in rulings(invoke) if item["trial"] == waiting_trial(invoke)]) == 2
+
+
+def test_what_a_person_rejected_is_not_measured_further(repo: Repository, home: Any, night: Night, invoke: Run) -> None:
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    invoke("reject", branch)
+
+    again = night()
+
+    assert (again.record["candidates"], invoke("status")["on_trial"]) == ([], [])
+
+
+def test_a_rule_that_was_parked_goes_on_with_what_was_measured(
+    repo: Repository, home: Any, night: Night, invoke: Run
+) -> None:
+    """A new task of its need lets it be tried again, in the same trial: nothing that was measured is forgotten."""
+    sessions(home, repo, PNPM)
+    idle = lambda request: Reply(text="npm") if request.purpose == "rollout" else obedient(request)  # noqa: E731
+    assert night(idle).record["verdict"] == "inconclusive"
+    assert night(idle).record["reason"] == "all_suppressed"
+    sessions(home, repo, [*PNPM, *PNPM_MORE])
+
+    night()
+
+    told = rulings(invoke)
+    assert len({item["trial"] for item in told}) == 1
+    assert told[0]["verdict"] == "inconclusive"
+
+
+# --- several edits -----------------------------------------------------------------------------------------------
+
+
+def test_edits_that_help_together_are_proposed_together(repo: Repository, home: Any, night: Night, invoke: Run) -> None:
+    """A commit each, one verdict, one evidence; and one of them can be refused."""
+    sessions(home, repo, [*PNPM, *PNPM_MORE])
+    parts = ("Say which package manager", "Name it pnpm")
+
+    def needs_both(request: Request) -> Reply | CallFailed:
+        if request.purpose == "reflect":
+            listed = [{"op": "add", "text": text, "reason": "Asked."} for text in parts]
+            return Reply(text=json.dumps({"edits": listed}))
+        told = " ".join(text for _, text in request.documents)
+        return Reply(text="pnpm install" if all(part in told for part in parts) else "npm install")
+
+    ran = night(needs_both, **{"gate.rollouts": 5})
+
+    assert ran.record["verdict"] == "strong"
+    assert proposed(ran) == list(parts)
+    branch = ran.record["branch"]
+    assert repo.git("log", "--format=%s", f"main..{branch}").splitlines() == [f"Learn: {part}" for part in parts[::-1]]
+    body = invoke("show", branch)["body"]
+    assert body.count("Tried together with") == 2
+    assert body.count("without this one, -100 points on the training tasks") == 2
+    checked = invoke("verify")["edits"]
+    assert [item["problems"] for item in checked] == [[], []]
+    first, second = (item["id"] for item in ran.record["edits"])
+    invoke("reject", branch, "--edit", first)
+    assert [edit["id"] for edit in invoke("status")["open"][0]["edits"]] == [second]
+    assert night(needs_both, **{"gate.rollouts": 5}).record["candidates"] == []

@@ -48,6 +48,10 @@ class Cached:
     def settings(self) -> Mapping[str, str | int | float | bool]:
         return self.inner.settings
 
+    @property
+    def knows(self) -> str:
+        return self.inner.knows
+
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         paths = [self._path(request) for request in requests]
         results: dict[int, Reply | CallFailed] = {
@@ -63,7 +67,7 @@ class Cached:
 
     def _path(self, request: Request) -> Path:
         inner = self.inner
-        key = [inner.name, inner.model, dict(inner.settings), self.templates, asdict(request)]
+        key = [inner.name, inner.model, dict(inner.settings), inner.knows, self.templates, asdict(request)]
         name = hashlib.sha256(canonical_json(key).encode("utf-8", "surrogatepass")).hexdigest()
         return self.folder / name[:2] / f"{name}.json"
 

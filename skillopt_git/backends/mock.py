@@ -3,9 +3,9 @@
 It gets the same requests as a real model. What it knows of the world is given to it when it is built: each task with
 its needs, and the rule that answers each need. A task passes with chance `pass_with` when every rule it needs stands
 in the documents, else with `pass_without`; the draw is a hash of seed, task, documents and sample, so the same
-question always gets the same answer. An answer under some of the rules keeps to these and fails in the rest. It judges
-by comparing with the answers it acts out, and it proposes the rules it knows. Its figures say nothing about a model:
-everything made with it is marked as simulated.
+question always gets the same answer, and with chance `failing` none. An answer under some of the rules keeps to these
+and fails in the rest. It judges by comparing with the answers it acts out, and it proposes the rules it knows. Its
+figures say nothing about a model: everything made with it is marked as simulated.
 """
 
 from __future__ import annotations
@@ -121,6 +121,7 @@ class Mock:
     seed: int = 0
     pass_with: float = 1.0
     pass_without: float = 0.0
+    failing: float = 0.0
     harmful: bool = False
     name: str = "mock"
     simulated: bool = True
@@ -128,18 +129,21 @@ class Mock:
     @property
     def deterministic(self) -> bool:
         """Unless it is told to pass by chance."""
-        return {self.pass_with, self.pass_without} <= {0.0, 1.0}
+        return {self.pass_with, self.pass_without, self.failing} <= {0.0, 1.0}
 
     @property
     def settings(self) -> Mapping[str, str | int | float | bool]:
-        """What its answers depend on beside the question: also the world, which grows with every night."""
         return {
             "seed": self.seed,
             "pass_with": self.pass_with,
             "pass_without": self.pass_without,
+            "failing": self.failing,
             "harmful": self.harmful,
-            "world": self.world.digest,
         }
+
+    @property
+    def knows(self) -> str:
+        return self.world.digest
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         return [self._answer(request) for request in requests]
@@ -159,6 +163,8 @@ class Mock:
         act = self.world.acts.get((request.ask, request.context))
         if act is None:
             return CallFailed("refused", "the simulation does not know this task")
+        if self._draw(request, "fails") < self.failing:
+            return CallFailed("network", "the simulation lets this call fail", retryable=True)
         texts = [text for _, text in request.documents]
         spoiled = any(holds(text, HARMFUL_RULE) for text in texts)
         taught = [] if spoiled else [rule for rule in act.rules if any(_taught(text, rule) for text in texts)]
@@ -169,8 +175,10 @@ class Mock:
             reply = _partly(act, taught)
         return replace(reply, model=self.model)
 
-    def _draw(self, request: Request) -> float:
-        key = canonical_json([self.seed, request.ask, request.context, *map(list, request.documents), request.sample])
+    def _draw(self, request: Request, *about: str) -> float:
+        """From 0 to below 1, always the same for the same question."""
+        told = [request.ask, request.context, *map(list, request.documents), request.sample]
+        key = canonical_json([self.seed, *told, *about])
         return int.from_bytes(hashlib.sha256(key.encode()).digest()[:7], "big") / 2**56
 
     def _judge(self, request: Request) -> Reply:
@@ -389,6 +397,7 @@ def door(config: Config, tasks: Sequence[Task], needs: Mapping[str, str]) -> tup
         seed=chosen.mock_seed,
         pass_with=chosen.mock_pass_with,
         pass_without=chosen.mock_pass_without,
+        failing=chosen.mock_failing,
         harmful=chosen.mock_harmful,
     )
     return mock, known.skipped

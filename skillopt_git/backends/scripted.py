@@ -20,6 +20,7 @@ class Scripted:
     deterministic: bool = True
     simulated: bool = False
     settings: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    knows: str = ""
     asked: list[Request] = field(default_factory=list)
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:

@@ -12,6 +12,7 @@ from skillopt_git.console import Console
 
 if TYPE_CHECKING:
     from skillopt_git.recall import Proposal
+    from skillopt_git.rulings import OnTrial
     from skillopt_git.workshop import Workshop
 
 
@@ -44,6 +45,7 @@ def _record(shop: Workshop) -> dict[str, Any]:
         "base": shop.base.branch,
         "base_commit": shop.base.commit,
         "open": [_open(shop, item) for item in history.proposals if item.open],
+        "on_trial": [_on_trial(item) for item in history.apart],
         "tasks": list(held(shop.repo, shop.base)),
         "outcomes": {what: count for what, count in sorted(outcomes.items()) if count},
         "rejections": len(history.negatives),
@@ -78,6 +80,16 @@ def _open(shop: Workshop, proposal: Proposal) -> dict[str, Any]:
     }
 
 
+def _on_trial(item: OnTrial) -> dict[str, Any]:
+    ruling = item.ruling
+    return {
+        "simulated": item.simulated,
+        "verdict": ruling.data["verdict"],
+        "why": ruling.data.get("why", ""),
+        "edits": [{"id": edit.id, "target": edit.target, "text": edit.sentence} for edit in item.edits],
+    }
+
+
 def _sentences(record: dict[str, Any]) -> str:
     lines = [f"Base: {record['base']} at {record['base_commit'][:12]}"]
     for proposal in record["open"]:
@@ -88,6 +100,12 @@ def _sentences(record: dict[str, Any]) -> str:
         lines.append(f"  show, adopt or reject it: `skillopt-git show {proposal['branch']}`")
     if not record["open"]:
         lines.append("\nNo open proposal.")
+    if record["on_trial"]:
+        lines.append("\nOn trial, and on no branch yet:")
+    for trial in record["on_trial"]:
+        mark = " (simulated)" if trial["simulated"] else ""
+        lines += [f"  {edit['id']}  {edit['target']}: {edit['text']}{mark}" for edit in trial["edits"]]
+        lines.append(f"    {trial['verdict']}: {trial['why']}")
     for branch in record["tasks"]:
         lines.append(f"\nTasks to be shared: {branch}")
         lines.append(f"  merge it: `skillopt-git adopt {branch}`; take it away: `skillopt-git reject {branch}`")
