@@ -30,7 +30,7 @@ def test_its_settings_are_those_of_the_gate() -> None:
     assert {name: float(value) for name, value in told.items()} == {
         name: value for name, value in asdict(Gate()).items() if isinstance(value, int | float) and name in told
     }
-    assert len(told) == 12
+    assert len(told) == 13
 
 
 def test_its_landmarks_are_worked_out() -> None:

@@ -172,18 +172,18 @@ def test_a_night_that_cannot_measure_counts_for_nothing(repo: Repository, home: 
 
 
 def both(request: Request) -> Reply | CallFailed:
-    """An optimizer that words either wish; a model that keeps to the first well and to the second every other time."""
+    """An optimizer that words either wish; a model that keeps to the first always and to the second at times."""
     if request.purpose == "judge":
         return Reply(text=json.dumps({"score": 1.0 if "ACME-7" in request.ask.split("The answer:")[-1] else 0.0}))
     if request.purpose != "rollout":
         return obedient(request)
     told = " ".join(text for _, text in request.documents)
-    often = not request.sample.endswith(("0", "2", "4", "6", "8"))
+    often = request.sample.endswith(("1", "5", "9"))
     branch = "ACME-7" if OTHER in told and often else "work"
     return Reply(text=f"Ran {'pnpm' if RULE in told else 'npm'} install on branch {branch}.")
 
 
-FAR = {"gate.strong_e": 1000}  # of these tasks only the first rule's get there
+FAR = {"gate.strong_e": 100}  # of these tasks only the first rule's get there
 PLENTY = {"gate.rollouts": 5, "gate.pairs": 100, "gate.suggestive_p": 1.0}
 
 
