@@ -7,6 +7,7 @@
     |   `-- RefMoved            75  process    somebody moved a ref meanwhile: try again
     |-- Busy                    75  process    another run holds the lock
     |-- BackendError             1  (the failed call's own kind; 75 where trying again may help)
+    |-- ForgeError               1  (what the forge refused; 75 where trying again may help)
     |-- MeasurementInvalid       4  invalid    too much was missing to say anything
     `-- SafetyError              5  safety     a secret or a forbidden path stood in the way
 
@@ -55,6 +56,17 @@ class BackendError(SkilloptError):
     """A model door that is shut: no call can succeed until somebody mends it."""
 
     def __init__(self, kind: str, message: str, *, retryable: bool, hint: str = "") -> None:
+        super().__init__(message, hint)
+        self.kind = kind
+        self.exit_code = 75 if retryable else 1
+
+
+class ForgeError(SkilloptError):
+    """A forge that refused. `kind`: auth, forbidden (the hint names the setting), not_permitted (Actions may not open
+    pull requests), missing, refused (what was asked makes no sense to it), moved (the head is another one), rate,
+    network."""
+
+    def __init__(self, kind: str, message: str, hint: str = "", *, retryable: bool = False) -> None:
         super().__init__(message, hint)
         self.kind = kind
         self.exit_code = 75 if retryable else 1

@@ -121,6 +121,113 @@ class Judge(Protocol):
     def score(self, answers: Sequence[tuple[Task, Reply]]) -> Sequence[Score | CallFailed]: ...
 
 
+# --- the forge ---------------------------------------------------------------------------------------------------
+
+PullState: TypeAlias = Literal["open", "closed", "merged"]
+ForgeEventKind: TypeAlias = Literal[
+    "closed", "reopened", "merged", "commented", "labeled", "unlabeled", "head_deleted", "base_changed"
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """Who did something on the forge. `writes`: whether they may write to the repository; None where nobody can say."""
+
+    login: str
+    bot: bool = False
+    writes: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    """A pull request as the forge has it. `head` is a branch's name without an owner; times are ISO 8601 in UTC.
+
+    `approved`: somebody's newest review approves it. `ours`: the account that asks opened it, from a branch of this
+    repository.
+    """
+
+    number: int
+    url: str
+    state: PullState
+    draft: bool
+    title: str
+    body: str
+    head: str
+    head_sha: str
+    base: str
+    author: Actor
+    ours: bool
+    labels: frozenset[str] = frozenset()
+    approved: bool = False
+    created: str = ""
+    closed: str | None = None
+    merged: str | None = None
+    merge_commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgeEvent:
+    """What somebody did to a pull request. `id` is the forge's own and never changes; `text` is a comment, or a label's
+    name, as it was typed: data."""
+
+    id: str
+    kind: ForgeEventKind
+    actor: Actor
+    ts: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullDraft:
+    """A pull request that is to be made."""
+
+    title: str
+    body: str
+    head: str
+    base: str
+    draft: bool
+
+
+class Forge(Protocol):
+    """Where proposals are reviewed. Whatever it refuses is raised as `ForgeError`; trying again is always safe: what
+    is there already is found, and never made twice."""
+
+    @property
+    def name(self) -> str: ...
+    def default_branch(self) -> str: ...
+    def public(self) -> bool: ...
+    def find(self, prefix: str) -> Sequence[PullRequest]:
+        """Those of branches of this repository whose name begins with `prefix`, in any state, the newest first."""
+        ...
+
+    def get(self, number: int) -> PullRequest: ...
+    def create(self, asked: PullDraft) -> PullRequest: ...
+    def update(self, number: int, *, title: str | None = None, body: str | None = None) -> PullRequest: ...
+    def set_ready(self, number: int, *, ready: bool) -> bool:
+        """Whether it is now as wanted; a plan without drafts, or a token that may not, leaves it as it was."""
+        ...
+
+    def label(self, number: int, names: Sequence[str]) -> None: ...
+    def unlabel(self, number: int, name: str) -> None: ...
+    def ask_review(self, number: int, reviewers: Sequence[str]) -> None: ...
+    def comment(self, number: int, topic: str, text: str) -> None:
+        """One comment a topic, ever: written once, changed where it says something else, else left alone."""
+        ...
+
+    def close(self, number: int) -> None: ...
+    def events(self, number: int) -> Sequence[ForgeEvent]:
+        """In the order in which they happened."""
+        ...
+
+    def merge(self, number: int, *, sha: str) -> str:
+        """The merge commit. Raises `ForgeError` where the head is another one than `sha`."""
+        ...
+
+    def open_issue(self, title: str, body: str, label: str) -> str:
+        """The address of the one open issue with that title and label: found, changed, or made."""
+        ...
+
+
 # --- events ------------------------------------------------------------------------------------------------------
 
 
