@@ -227,7 +227,7 @@ def _number(value: object) -> Safe:
 
 
 def _command(words: Sequence[str], tail: str = "") -> Safe:
-    return md_code(shlex.join(words) + tail)
+    return md_code_cell(shlex.join(words) + tail)
 
 
 # --- templates ---------------------------------------------------------------------------------------------------

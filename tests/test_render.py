@@ -578,6 +578,14 @@ def test_the_metadata_stands_first_and_cannot_be_closed_from_inside() -> None:
     assert "<!--" not in rest
 
 
+def test_a_branch_with_a_pipe_in_its_name_stays_in_its_cell() -> None:
+    """Git allows one; a table would end there."""
+    page = rendered(pull_request(a_proposal(branch="sleep/@a|b")))
+
+    assert table(page, "By hand")[1] == ["adopt", "skillopt-git adopt 'sleep/@a|b'"]
+    assert_tame(page)
+
+
 def test_a_long_table_loses_rows_before_anything_else() -> None:
     """Two thousand rows: the ten worst stay, the rest is counted; every section is there."""
     rows = tuple(TaskRow(task=f"t1-{number:016x}", base=0.5, cand=number / 2000) for number in range(2000))
