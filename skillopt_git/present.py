@@ -40,6 +40,7 @@ from skillopt_git.views import (
     TaskRow,
     controls_view,
     night_rows,
+    passes,
 )
 
 EvidenceOf = Callable[[str], Evidence | None]  # by its SHA-256
@@ -128,6 +129,7 @@ def _rows(
             ask=(asks or {}).get(task.task),
             base=_value(task, "base", chosen),
             cand=_value(task, "cand", chosen),
+            passes=passes(task),
         )
         for task in _whole(evidence.tasks)
         if (task.task in beside) is golden
