@@ -6,7 +6,7 @@ in them stays text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -26,7 +26,8 @@ def report_page(view: RunView, past: Chart | None, redact: Callable[[str], str])
     """`past` is the score of the nights so far."""
     charts = run_charts(view, past)
     words = redact(render.report_with_figures(view, charts))
-    return render.html_page(_title(view), _html(words, [svg(chart, f"chart-{n}") for n, chart in enumerate(charts, 1)]))
+    figures = {str(number): svg(chart, f"chart-{number}") for number, chart in enumerate(charts)}
+    return render.html_page(_title(view), _html(words, figures))
 
 
 def _title(view: RunView) -> str:
@@ -34,7 +35,7 @@ def _title(view: RunView) -> str:
     return f"{night} of {view.started}{' (simulated)' if view.simulated else ''}, skillopt-git"
 
 
-def _html(words: str, figures: Sequence[str]) -> str:
+def _html(words: str, figures: Mapping[str, str]) -> str:
     markdown = MarkdownIt("commonmark", {"html": False, "xhtmlOut": True}).enable("table").disable(_ACTIVE)
     markdown.add_render_rule("fence", _fence)
     made: str = markdown.render(words, {FIGURE: figures})
@@ -42,9 +43,7 @@ def _html(words: str, figures: Sequence[str]) -> str:
 
 
 def _fence(self: RendererHTML, tokens: Sequence[Token], place: int, options: OptionsDict, env: EnvType) -> str:
-    """The figure of that number; any other fence stays one."""
+    """The figure of that number; any other fence, and one that the redaction changed, stays a fence."""
     token = tokens[place]
-    if token.info != FIGURE:
-        return self.fence(tokens, place, options, env)
-    drawn: str = env[FIGURE][int(token.content)]
-    return f"<figure>\n{drawn}\n</figure>\n"
+    drawn = env[FIGURE].get(token.content.strip()) if token.info == FIGURE else None
+    return self.fence(tokens, place, options, env) if drawn is None else f"<figure>\n{drawn}\n</figure>\n"

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from hypothesis import given, settings
 
 from skillopt_git.charts import Chart, Point
-from skillopt_git.pages import report_page
+from skillopt_git.pages import _html, report_page
 from skillopt_git.views import DocumentView, LeftOut, NeedView, ProposalView, QuoteView, RunView
 from tests.test_render import MEASURED, TWO_NIGHTS, a_run, an_edit, proposals, texts
 
@@ -121,6 +121,29 @@ def test_a_page_needs_nothing_but_itself_and_forbids_the_rest() -> None:
     style = root.findtext(f"{XHTML}head/{XHTML}style") or ""
     assert "@media (prefers-color-scheme: dark)" in style
     assert "@media print" in style
+
+
+def test_what_slips_through_as_markdown_is_still_not_active() -> None:
+    """Raw HTML, links, images and addresses stay text even where nothing escaped them; a strange fence stays one."""
+    source = (
+        "a <b onclick=x>b</b> [c](javascript:d) ![e](https://f.example/g) <https://h.example> [i]\n\n"
+        "[i]: https://j.example\n\n<script>k()</script>\n\n```html\n<img src=l>\n```\n\n```figure\n7\n```\n"
+    )
+
+    made = _html(source, {"0": "<svg/>"})
+
+    assert set(re.findall(r"<(\w+)", made)) == {"p", "pre", "code"}
+    assert not re.search(r"<[^>]*(?:href|src|onclick)", made)
+
+
+def test_a_redaction_that_meets_a_number_costs_the_figure_only() -> None:
+    """The night is recorded by then; its page may lack a picture, and must not fail."""
+    view = a_run(edits=(an_edit(rows=MEASURED),))
+
+    page = report_page(view, None, lambda text: text.replace("0\n```", "[gone]\n```"))
+
+    assert "<svg" not in page
+    assert "[gone]" in page
 
 
 def test_a_page_can_be_read_in_light_in_dark_and_on_paper() -> None:
