@@ -16,6 +16,7 @@ from skillopt_git.model import Event
 from skillopt_git.views import EditView, NightRow, Passes, RunView, TaskRow
 
 MOST_TASKS = 12  # of a chart: more cannot be told apart at the width of a page
+MOST_TRIAL_NIGHTS = 14
 MOST_NIGHTS = 30
 LONGEST_LABEL = 9
 NOT_MEASURED = "not measured"
@@ -61,7 +62,7 @@ def edit_charts(edit: EditView) -> tuple[Chart, ...]:
 
 def run_charts(view: RunView, past: Chart | None) -> tuple[Chart, ...]:
     """All that a report shows, each at a place of its own."""
-    tried = (*view.edits, *view.rejected, *view.on_trial)
+    tried = (*view.edits, *view.proven, *view.rejected, *view.on_trial)
     return (*([past] if past else []), *(chart for edit in tried for chart in edit_charts(edit)))
 
 
@@ -97,7 +98,7 @@ def _worst_first(found: tuple[str, Passes, Passes]) -> tuple[bool, float, str]:
 
 
 def _nights(rows: Sequence[NightRow]) -> Chart | None:
-    last = rows[-MOST_NIGHTS:]
+    last = rows[-MOST_TRIAL_NIGHTS:]
     labels = _apart(_day(row.run) for row in last)
     points = tuple(
         _point(label, Passes(row.base_passes, row.base_rollouts), Passes(row.cand_passes, row.cand_rollouts))

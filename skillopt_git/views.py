@@ -335,7 +335,10 @@ class DocumentView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """One night as a whole. `edits` are those this run put on the branch, `rejected` those its gate refused."""
+    """One night as a whole. `edits` are those this run put on the branch, `rejected` those its gate refused.
+
+    `proven` were drafts on the branch before, which this night measured further.
+    """
 
     run: str
     night: int | None
@@ -362,6 +365,7 @@ class RunView:
     verdict: Verdict | None = None
     reason: Reason
     edits: tuple[EditView, ...] = ()
+    proven: tuple[EditView, ...] = ()
     rejected: tuple[EditView, ...] = ()
     on_trial: tuple[EditView, ...] = ()
     unmatched: tuple[LeftOut, ...] = ()

@@ -121,6 +121,16 @@ def test_a_trial_of_several_nights_is_drawn_by_day() -> None:
     assert [point.cand for point in chart.points] == [0.75, 0.75, 1.0]
 
 
+def test_a_long_trial_shows_its_last_nights() -> None:
+    """As many as have room for their labels."""
+    nights = tuple(night(f"202601{day:02}T030000Z-1a2b3c4d", (1, 4), (3, 4)) for day in range(1, 21))
+
+    (chart,) = edit_charts(an_edit(rows=(), nights=nights))
+
+    assert labels(chart) == [f"01-{day:02}" for day in range(7, 21)]
+    assert chart.left_out == 6
+
+
 def test_a_course_takes_two_nights_that_were_measured() -> None:
     """One alone, or one beside a gap, is none."""
     full, empty = night("20260102T030000Z-1a2b3c4d", (1, 4), (3, 4)), night("x", (0, 0), (0, 0))
