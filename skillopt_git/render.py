@@ -23,14 +23,13 @@ from typing import Literal, TypeAlias
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from skillopt_git.charts import Chart, edit_charts
+from skillopt_git.charts import NOT_MEASURED, Chart, edit_charts
 from skillopt_git.model import EditOp
 from skillopt_git.views import EditView, ProposalView, RunView
 
 BODY_LIMIT = 60_000  # characters and bytes: forges cut near 65,536, and what goes is better chosen than cut
 SUBJECT_LIMIT = 72
 TITLE_LIMIT = 120
-NOT_MEASURED = "not measured"
 LONGEST_NAME = 20  # characters, in a chart
 FEW = 10  # as many of a kind as a page always has room for
 

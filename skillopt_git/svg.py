@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from skillopt_git.charts import Chart, Point
+from skillopt_git.charts import NOT_MEASURED, Chart, Point
 
 WIDTH = 400
 LEGEND = 30  # how high the legend is
@@ -99,7 +99,7 @@ def _task(point: Point, middle: float) -> Iterator[str]:
 def _figures(point: Point) -> str:
     """`2/5 → 5/5 ▲`: better and worse are told by more than where the dots are."""
     if point.change is None:
-        return "not measured"
+        return NOT_MEASURED
     sign = "▲" if point.change > 0 else "▼" if point.change < 0 else "="
     return f"{point.base_told} → {point.cand_told} {sign}".replace(" of ", "/")
 
