@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _ZERO_WIDTH = "\u200b"
+_DRAWN = re.compile(r"^<details><summary>Drawn: .*?^</details>\n+", re.DOTALL | re.MULTILINE)
 _UNBOUNDED = 10_000
 _MANY = 200  # transcripts; fewer are looked through before anybody could read a bar
 _STEPS = 100  # how often a bar is drawn
@@ -78,9 +79,9 @@ class Console:
         print(json.dumps(value, indent=2, allow_nan=False), file=self._stdout)
 
     def markdown(self, text: str) -> None:
-        """`render`'s Markdown: as it is for a file or a pipe, and on a terminal without what only a forge needs."""
+        """`render`'s Markdown: as it is for a file or a pipe, on a terminal without what is for a forge only."""
         if self._stdout.isatty():
-            self.out(_ESCAPED.sub(r"\1", text.replace(_ZERO_WIDTH, "")))
+            self.out(_ESCAPED.sub(r"\1", _DRAWN.sub("", text).replace(_ZERO_WIDTH, "")))
         else:
             self._close_line()
             print(text, file=self._stdout)

@@ -14,6 +14,7 @@ from skillopt_git import __version__, present, render, wiring
 from skillopt_git.accounts import cleaned, diagnostics, run_record
 from skillopt_git.bank import Bank
 from skillopt_git.branches import behind, state
+from skillopt_git.charts import Chart, scores_by_night
 from skillopt_git.config import Config, zone
 from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
 from skillopt_git.decide import adopt, tidy
@@ -24,6 +25,7 @@ from skillopt_git.learned import Known, Learned, Teachable
 from skillopt_git.ledger import evidence_name
 from skillopt_git.model import Event
 from skillopt_git.outcomes import settled
+from skillopt_git.pages import report_page
 from skillopt_git.placing import contradicted, frozen, hindrance, outdated, place, settle
 from skillopt_git.ports import Listener
 from skillopt_git.publish import build, finished, publish
@@ -51,12 +53,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """A finished run: what it found, and its records for people and machines."""
+    """A finished run: what it found, and its records for people and machines. `page` is None where none was written."""
 
     learned: Learned
     view: RunView
     report: str
     record: dict[str, Any]
+    page: Path | None = None
     unpushed: bool = False
 
     @property
@@ -160,8 +163,7 @@ class _Run:
         left = self._pushed()
         notes += left
         ran = self._told(learned, None if shop.stamp.simulated else night, proposal, events, notes, adopted)
-        self._keep(ran)
-        return replace(ran, unpushed=bool(left))
+        return replace(ran, page=self._keep(ran), unpushed=bool(left))
 
     # --- other clones ---
 
@@ -358,14 +360,20 @@ class _Run:
         known = self.shop.repo.resolve(base) and self.shop.repo.resolve(tip)
         return tuple(commit.sha for commit in log(self.shop.repo, tip, base)) if known else ()
 
-    def _keep(self, ran: Ran) -> None:
+    def _keep(self, ran: Ran) -> Path:
+        """Writes the run's reports; returns where the page with charts is."""
         shop = self.shop
         detail = cleaned(diagnostics(ran.learned), shop.redact)
         files = {
             "report.md": ran.report,
+            "report.html": report_page(ran.view, self._scores(), shop.redact),
             "diagnostics.json": json.dumps(detail, ensure_ascii=False, indent=1, allow_nan=False),
         }
-        shop.private.report(shop.stamp.run, files)
+        return shop.private.report(shop.stamp.run, files) / "report.html"
+
+    def _scores(self) -> Chart | None:
+        """Those of real nights; what a simulation came to stands beside no measurement, nor the other way round."""
+        return None if self.shop.stamp.simulated else scores_by_night(self._recalled().runs)
 
 
 def _promoted(learned: Learned) -> Iterator[str]:

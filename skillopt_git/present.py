@@ -6,12 +6,10 @@ A proposal is told from its events and evidence alone, so that its commits and i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
-from skillopt_git import gate
-from skillopt_git.config import Gate
 from skillopt_git.errors import SafetyError
 from skillopt_git.learned import Known, Learned
 from skillopt_git.ledger import evidence_name
@@ -21,13 +19,12 @@ from skillopt_git.model import (
     Edit,
     Event,
     Evidence,
-    EvidenceTask,
-    Score,
     Sighting,
     Verdict,
 )
 from skillopt_git.recall import Proposal, Proposed
 from skillopt_git.recurrence import asking
+from skillopt_git.rows import task_rows
 from skillopt_git.views import (
     DocumentView,
     EditView,
@@ -36,7 +33,6 @@ from skillopt_git.views import (
     ProposalView,
     QuoteView,
     RunView,
-    TaskRow,
     controls_view,
     night_rows,
     split_counts,
@@ -91,8 +87,8 @@ def edit_view(item: Proposed, evidence_of: EvidenceOf, *, as_proposed: bool = Fa
         evidence=name,
         need=item.edit.need,
         need_sessions=data["need_sessions"],
-        rows=_rows(evidence),
-        golden=_rows(evidence, golden=True),
+        rows=task_rows(evidence),
+        golden=task_rows(evidence, golden=True),
         nights=night_rows(evidence.tasks if evidence else ()),
         tried=evidence.edits if evidence else (),
         baseline=ruling["baseline"],
@@ -111,51 +107,6 @@ def _about(evidence: Evidence, item: Proposed) -> bool:
 
 def _night(number: object) -> str:
     return "of a simulation" if number is None else str(number)
-
-
-def _rows(
-    evidence: Evidence | None, asks: Mapping[str, str] | None = None, *, golden: bool = False
-) -> tuple[TaskRow, ...]:
-    """The held-out tasks, or else the golden ones that were measured beside them."""
-    if evidence is None:
-        return ()
-    guards = evidence.numbers.get("golden", [])
-    beside = guards if isinstance(guards, list) else []  # an open map, in a ledger that others write to
-    chosen = Gate(metric=evidence.settings["metric"], mixed_weight=evidence.settings["mixed_weight"])
-    return tuple(
-        TaskRow(
-            task=task.task,
-            family=task.family,
-            ask=(asks or {}).get(task.task),
-            base=_value(task, "base", chosen),
-            cand=_value(task, "cand", chosen),
-        )
-        for task in _whole(evidence.tasks)
-        if (task.task in beside) is golden
-    )
-
-
-def _whole(rows: Iterable[EvidenceTask]) -> Iterator[EvidenceTask]:
-    """Each task once, with its rollouts of all nights."""
-    known: dict[str, EvidenceTask] = {}
-    for row in rows:
-        first = known.get(row.task)
-        if first is None:
-            known[row.task] = row
-            continue
-        arms: tuple[Literal["base", "cand"], ...] = ("base", "cand")
-        soft = {arm: (*(first.soft or {}).get(arm, ()), *(row.soft or {}).get(arm, ())) for arm in arms}
-        known[row.task] = replace(first, base=(*first.base, *row.base), cand=(*first.cand, *row.cand), soft=soft)
-    yield from known.values()
-
-
-def _value(task: EvidenceTask, arm: str, chosen: Gate) -> float | None:
-    hard = task.base if arm == "base" else task.cand
-    soft = (task.soft or {}).get("base" if arm == "base" else "cand", ())
-    scores = [
-        Score(hard=h, soft=h if s is None else s) for h, s in zip(hard, soft or hard, strict=True) if h is not None
-    ]
-    return gate.mean(scores, chosen)
 
 
 def proposal_view(
@@ -249,6 +200,11 @@ def run_view(
         verdict=learned.verdict,
         reason=learned.reason,
         edits=tuple(view for candidate, view in views if view.id in put or (dry_run and candidate.accepted)),
+        proven=tuple(
+            view
+            for candidate, view in views
+            if candidate.drafted and candidate.accepted and not dry_run
+        ),
         rejected=tuple(
             view for candidate, view in views if not candidate.accepted and candidate.verdict != "suggestive"
         ),
@@ -289,8 +245,8 @@ def _candidate_view(
         evidence=evidence_name(candidate.evidence) if candidate.evidence else None,
         need=edit.need,
         need_sessions=learned.known.sessions(edit.need),
-        rows=_rows(candidate.evidence, asks),
-        golden=_rows(candidate.evidence, asks, golden=True),
+        rows=task_rows(candidate.evidence, asks),
+        golden=task_rows(candidate.evidence, asks, golden=True),
         nights=night_rows(candidate.evidence.tasks if candidate.evidence else ()),
         tried=candidate.evidence.edits if candidate.evidence else (),
         baseline=candidate.baseline,

@@ -23,17 +23,18 @@ from typing import Literal, TypeAlias
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from skillopt_git.charts import NOT_MEASURED, Chart, edit_charts
 from skillopt_git.model import EditOp
 from skillopt_git.views import EditView, ProposalView, RunView
 
 BODY_LIMIT = 60_000  # characters and bytes: forges cut near 65,536, and what goes is better chosen than cut
 SUBJECT_LIMIT = 72
 TITLE_LIMIT = 120
-NOT_MEASURED = "not measured"
+LONGEST_NAME = 20  # characters, in a chart
 FEW = 10  # as many of a kind as a page always has room for
 
 _VERBS: dict[EditOp, str] = {"add": "Learn", "replace": "Reword", "delete": "Drop"}
-_SECTIONS = ("on trial", "method", "tasks", "rules")  # of a body, the least important first
+_SECTIONS = ("charts", "on trial", "method", "tasks", "rules")  # of a body, the least important first
 
 
 class Safe(str):
@@ -226,8 +227,17 @@ def _number(value: object) -> Safe:
     return md_text(f"{value:,.4g}" if isinstance(value, float) else one_line(str(value), 60))
 
 
+def _label(text: str) -> Safe:
+    """For a name between quotes in a chart: nothing in it ends the quotes or is read as an order."""
+    return Safe(re.sub(r"[^A-Za-z0-9-]", "", text)[:LONGEST_NAME])
+
+
+def _hundredths(value: float) -> Safe:
+    return Safe(f"{value * 100:.0f}")
+
+
 def _command(words: Sequence[str], tail: str = "") -> Safe:
-    return md_code(shlex.join(words) + tail)
+    return md_code_cell(shlex.join(words) + tail)
 
 
 # --- templates ---------------------------------------------------------------------------------------------------
@@ -240,6 +250,9 @@ _MARKDOWN_FILTERS = {
     "md_code_cell": md_code_cell,
     "number": _number,
     "command": _command,
+    "charts": edit_charts,
+    "label": _label,
+    "hundredths": _hundredths,
 }
 _FILTERS = {"one_line": one_line, "score": score, "change": change, "dollars": dollars, "counted": counted}
 _FILTERS |= {"points": points, "percent": percent}
@@ -258,18 +271,18 @@ def _folder() -> Path:
 
 
 @cache
-def _templates(kind: Literal["text", "markdown", "prompt"]) -> Environment:
+def _templates(kind: Literal["text", "markdown", "prompt", "html"]) -> Environment:
     """Commit messages know no Markdown filter and pages only those; prompts hold their foreign text in fences."""
     environment = Environment(
         loader=FileSystemLoader(_folder()),
         undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 (its HTML escapes do nothing against Markdown; `_only_safe` stands guard)
-        finalize=None if kind == "prompt" else _only_safe,
+        autoescape=kind == "html",  # noqa: S701 (does nothing against Markdown, where `_only_safe` stands guard)
+        finalize=_only_safe if kind in {"text", "markdown"} else None,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    if kind != "prompt":
+    if kind in {"text", "markdown"}:
         environment.filters |= _FILTERS | (_TEXT_FILTERS if kind == "text" else _MARKDOWN_FILTERS)
     return environment
 
@@ -346,7 +359,7 @@ _LADDER = (  # from everything to what is never left out
 def pull_request(view: ProposalView) -> str:
     """The body, cut to `BODY_LIMIT` by leaving out whole sections, the least important first."""
     template = _templates("markdown").get_template("pull_request.md.j2")
-    told = {"view": view, "metadata": _metadata(view), "few": FEW, "private": False}
+    told = {"view": view, "metadata": _metadata(view), "few": FEW, "private": False, "drawn": "mermaid"}
     bodies = (template.render(told, detail=detail) for detail in _LADDER)
     return next(body for body in bodies if len(body.encode()) <= BODY_LIMIT)  # the last fits: its fields are clipped
 
@@ -367,6 +380,19 @@ def _metadata(view: ProposalView) -> Safe:
 
 def report(view: RunView) -> str:
     """The night for the person it belongs to: everything it read, tried, kept and refused."""
-    return (
-        _templates("markdown").get_template("report.md.j2").render(view=view, detail=_Detail(), few=FEW, private=True)
-    )
+    return _report(view, few=FEW, drawn="", figures=())
+
+
+def report_with_figures(view: RunView, figures: Sequence[Chart]) -> str:
+    """The same, and each chart named by its number in `figures` where it belongs, in a fence of its own."""
+    return _report(view, few=sys.maxsize, drawn="figures", figures=figures)
+
+
+def _report(view: RunView, **told: object) -> str:
+    template = _templates("markdown").get_template("report.md.j2")
+    return template.render(view=view, detail=_Detail(), private=True, **told)
+
+
+def html_page(title: str, body: str) -> str:
+    """A page that needs nothing but itself. The title is any text, the body HTML."""
+    return _templates("html").get_template("page.html.j2").render(title=_visible(title), body=body)

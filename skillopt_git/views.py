@@ -30,15 +30,37 @@ def _change(base: float | None, cand: float | None) -> float | None:
     return cand - base
 
 
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """How many rollouts passed, of those that were measured."""
+
+    passed: int
+    of: int
+
+    @property
+    def share(self) -> float | None:
+        return self.passed / self.of if self.of else None
+
+
+def passes(task: EvidenceTask) -> tuple[Passes, Passes]:
+    """Of one task, without and with the edit."""
+    base, cand = ([item for item in arm if item is not None] for arm in (task.base, task.cand))
+    return Passes(sum(base), len(base)), Passes(sum(cand), len(cand))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
-    """One task, without and with the edit. `ask` is None where no transcript text may be shown."""
+    """One task, without and with the edit. `ask` is None where no transcript text may be shown.
+
+    `base` and `cand` are means of the gate's metric, which may weigh more than what passed.
+    """
 
     task: str
     family: str | None = None
     ask: str | None = None
     base: float | None = None
     cand: float | None = None
+    passes: tuple[Passes, Passes] | None = None
 
     @property
     def change(self) -> float | None:
@@ -333,7 +355,10 @@ class DocumentView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """One night as a whole. `edits` are those this run put on the branch, `rejected` those its gate refused."""
+    """One night as a whole. `edits` are those this run put on the branch, `rejected` those its gate refused.
+
+    `proven` were drafts on the branch before, which this night measured further.
+    """
 
     run: str
     night: int | None
@@ -360,6 +385,7 @@ class RunView:
     verdict: Verdict | None = None
     reason: Reason
     edits: tuple[EditView, ...] = ()
+    proven: tuple[EditView, ...] = ()
     rejected: tuple[EditView, ...] = ()
     on_trial: tuple[EditView, ...] = ()
     unmatched: tuple[LeftOut, ...] = ()

@@ -36,6 +36,7 @@ OWNERS = {
     "filelock": {"locks"},
     "git": {"gitrepo"},
     "jinja2": {"render"},
+    "markdown_it": {"pages"},
     "msgspec": {"packed"},
     "numpy": {"simulation"},
     "py3langid": {"languages"},

@@ -153,6 +153,37 @@ def test_the_shared_bank_is_read_at_the_base(repo: Repository, invoke: Run) -> N
 # --- show, status, log -------------------------------------------------------------------------------------------
 
 
+def test_the_page_with_charts_is_named_by_the_run_and_by_show(
+    repo: Repository, home: Path, say: Say, invoke: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One file, for its owner only; a run that left none says what there is instead."""
+    sessions(home, repo, PNPM)
+    capsys.readouterr()
+    assert cli.run(["run", "--repo", str(repo.path), "--claude-home", str(home), "--backend", "mock"]) == 0
+
+    page = Path(capsys.readouterr().err.rpartition("the report with charts: ")[2].strip())
+
+    assert page.stat().st_mode & 0o077 == 0
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    run = page.parent.name
+    assert say("show", "--html") == say("show", run, "--html") == f"{page}\n"
+    assert invoke("show", "--last", "--html") == {"v": 1, "run": run, "page": str(page)}
+    page.unlink()
+    assert f"{run} left no page with charts" in say("show", "--html", code=2)
+    assert "is no proposal and no run" in say("show", "20200101T000000Z-00000000", "--html", code=2)
+    assert "is no proposal and no run" in say("show", "../../../etc", "--html", code=2)
+
+
+def test_a_dry_run_names_no_page(repo: Repository, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It writes none."""
+    sessions(home, repo, PNPM)
+
+    assert cli.run(["dry-run", "--repo", str(repo.path), "--claude-home", str(home), "--backend", "mock"]) == 0
+
+    assert "the report with charts" not in capsys.readouterr().err
+    assert not (repo.path / ".git" / "skillopt" / "reports").exists()
+
+
 def test_show_knows_branches_runs_and_diagnostics(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
     """The page of the proposal, the report of the run, and the calls behind it."""
     assert "nothing to show yet" in say("show", code=2)

@@ -109,6 +109,19 @@ def test_markdown_reads_plainly_on_a_terminal() -> None:
     assert screen.out == "use_pnpm *now* <b> &amp; @alice <U+202E>\n"
 
 
+def test_markdown_on_a_terminal_has_no_drawings() -> None:
+    """What only a forge can draw is left out there, up to its own end and no further; a pipe gets it."""
+    folded = "<details><summary>Drawn: the nights</summary>\n\n```mermaid\nxychart-beta\n```\n\n</details>\n\n"
+    text = f"before\n\n{folded}between\n\n{folded}<details><summary>Its tasks</summary>\n</details>"
+    screen, pipe = Screen(Terminal), Screen()
+
+    screen.console.markdown(text)
+    pipe.console.markdown(text)
+
+    assert screen.out == "before\n\nbetween\n\n<details><summary>Its tasks</summary>\n</details>\n"
+    assert pipe.out == f"{text}\n"
+
+
 def test_a_table_in_a_pipe_has_one_line_a_row() -> None:
     """Nothing is cut or wrapped, and there is no colour."""
     screen = Screen()

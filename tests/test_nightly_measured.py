@@ -77,6 +77,29 @@ def test_a_measured_night_is_strong_and_not_marked(
     assert "Simulated" not in invoke("show", ran.record["branch"])["body"]
 
 
+def test_a_page_draws_the_scores_of_measured_nights_only(
+    repo: Repository, home: Path, night: Callable[..., Ran], invoke: Run
+) -> None:
+    """From the second of them on, and never on the page of a simulation."""
+    sessions(home, repo, PNPM[:3])
+    invoke("run")
+    first = night(gate__mode="strict")
+    sessions(home, repo, TICKET)
+    second = night(options=Options(anew=True), gate__mode="strict")
+    simulated = invoke("run")["run"]
+
+    def page(ran: Ran) -> str:
+        assert ran.page is not None
+        return ran.page.read_text(encoding="utf-8")
+
+    assert [item.record["baseline"] is not None for item in (first, second)] == [True, True]
+    assert "Held-out score by night" not in page(first)
+    assert page(second).count("Held-out score by night") == 1
+    assert "Passes of each held-out task" in page(first)
+    folder = repo.path / ".git" / "skillopt" / "reports" / simulated
+    assert "Held-out score by night" not in (folder / "report.html").read_text(encoding="utf-8")
+
+
 def test_the_checkpoint_moves_only_with_a_recorded_measured_run(
     repo: Repository, home: Path, night: Callable[..., Ran], invoke: Run
 ) -> None:

@@ -36,7 +36,18 @@ from skillopt_git.render import (
     settings_file,
     terminal,
 )
-from skillopt_git.views import DocumentView, EditView, LeftOut, NeedView, ProposalView, QuoteView, RunView, TaskRow
+from skillopt_git.views import (
+    DocumentView,
+    EditView,
+    LeftOut,
+    NeedView,
+    NightRow,
+    Passes,
+    ProposalView,
+    QuoteView,
+    RunView,
+    TaskRow,
+)
 from tests.helpers import Repository
 
 EXTENSIONS = ["table", "autolink", "strikethrough", "tasklist", "tagfilter"]
@@ -578,6 +589,14 @@ def test_the_metadata_stands_first_and_cannot_be_closed_from_inside() -> None:
     assert "<!--" not in rest
 
 
+def test_a_branch_with_a_pipe_in_its_name_stays_in_its_cell() -> None:
+    """Git allows one; a table would end there."""
+    page = rendered(pull_request(a_proposal(branch="sleep/@a|b")))
+
+    assert table(page, "By hand")[1] == ["adopt", "skillopt-git adopt 'sleep/@a|b'"]
+    assert_tame(page)
+
+
 def test_a_long_table_loses_rows_before_anything_else() -> None:
     """Two thousand rows: the ten worst stay, the rest is counted; every section is there."""
     rows = tuple(TaskRow(task=f"t1-{number:016x}", base=0.5, cand=number / 2000) for number in range(2000))
@@ -606,17 +625,97 @@ def test_golden_tasks_stand_below_the_mean_they_are_no_part_of() -> None:
     assert "1,990 more golden tasks in the evidence" in words(page)
 
 
+MEASURED = (
+    TaskRow(task="t1-aaaaaaaaaaaaaaaa", base=0.0, cand=1.0, passes=(Passes(0, 5), Passes(5, 5))),
+    TaskRow(task="t1-bbbbbbbbbbbbbbbb", base=1.0, cand=0.75, passes=(Passes(4, 4), Passes(3, 4))),
+    TaskRow(task="t1-cccccccccccccccc", base=None, cand=1.0, passes=(Passes(0, 0), Passes(5, 5))),
+)
+TWO_NIGHTS = (
+    NightRow(run="20260101T030000Z-1a2b3c4d", base_passes=1, base_rollouts=4, cand_passes=3, cand_rollouts=4, e=1.2),
+    NightRow(run="20260102T030000Z-1a2b3c4d", base_passes=3, base_rollouts=5, cand_passes=5, cand_rollouts=5, e=4.5),
+)
+
+
+def test_a_body_draws_below_its_tables_what_they_say() -> None:
+    """Folded, the change of each task that was measured in pairs of bars, and the nights of the trial."""
+    body = pull_request(a_proposal(an_edit(rows=MEASURED, nights=TWO_NIGHTS)))
+    palette = '"themeVariables": {"xyChart": {"plotColorPalette": '
+
+    tasks, nights = drawings(rendered(body))
+
+    assert tasks == (
+        f'%%{{init: {{"xyChart": {{"height": 158}}, {palette}"#5b8dc9"}}}}}}}}%%\n'
+        "xychart-beta horizontal\n"
+        '    x-axis ["t1-bbbbbb without", "t1-bbbbbb with", "t1-aaaaaa without", "t1-aaaaaa with"]\n'
+        "    y-axis 0 --> 100\n"
+        "    bar [100, 75, 0, 100]\n"
+    )
+    assert nights == (
+        f'%%{{init: {{"xyChart": {{"height": 260}}, {palette}"#8fb0d9, #c2570c"}}}}}}}}%%\n'
+        "xychart-beta\n"
+        '    x-axis ["01-01", "01-02"]\n'
+        "    y-axis 0 --> 100\n"
+        "    bar [25, 60]\n"
+        "    line [75, 100]\n"
+    )
+    told = words(rendered(body))
+    assert "Drawn: the change of each task, the nights of its trial" in told
+    assert "1 more not measured on both sides." in told
+    assert body.index("All 3") < body.index("<details><summary>Drawn") < body.index("## How it was measured")
+    assert body.count("</details>") == 1
+
+
+def test_a_body_draws_nothing_where_nothing_was_measured() -> None:
+    """Neither an empty chart nor a word of one, and a single night is no course."""
+    body = pull_request(a_proposal(an_edit(rows=MEASURED[2:], nights=TWO_NIGHTS[:1])))
+
+    assert "mermaid" not in body
+    assert "Drawn" not in body
+
+
+def test_a_chart_in_a_body_has_room_for_the_worst_tasks_only_and_says_so() -> None:
+    """A thousand tasks are a chart of twelve."""
+    rows = tuple(replace(MEASURED[0], task=f"t1-{number:06d}") for number in range(1000))
+
+    page = rendered(pull_request(a_proposal(an_edit(rows=rows))))
+
+    (tasks,) = drawings(page)
+    assert tasks.count(" without") == 12
+    assert "988 more tasks left out, none worse than these." in words(page)
+
+
+def test_the_report_for_a_terminal_draws_nothing() -> None:
+    """Mermaid is for a forge."""
+    assert "mermaid" not in report(a_run(reason="improved", edits=(an_edit(rows=MEASURED, nights=TWO_NIGHTS),)))
+
+
 def test_a_body_that_is_still_too_long_loses_whole_sections_and_says_which() -> None:
-    """The list of what is on trial goes before the method, and totals and meaning never do."""
+    """Charts go first, then the list of what is on trial, then the method; totals and meaning never do."""
     page = rendered(pull_request(a_proposal(an_edit(), on_trial=(an_edit(text="日本" * 100),) * 300)))
     assert "On trial" not in headings(page)
-    assert "Left out here for its length: on trial." in words(page)
+    assert "Left out here for its length: charts, on trial." in words(page)
     assert "model-a" in words(page)
 
 
 def proposals(text: st.SearchStrategy[str]) -> st.SearchStrategy[ProposalView]:
     figure = st.none() | st.floats(0, 1) | st.just(float("nan"))
-    row = st.builds(TaskRow, task=text, family=text, ask=text, base=figure, cand=figure)
+    count = st.integers(-1, 6)
+    passed = st.builds(Passes, count, count)
+    row = st.builds(
+        TaskRow,
+        task=text,
+        family=text,
+        ask=text,
+        base=figure,
+        cand=figure,
+        passes=st.none() | st.tuples(passed, passed),
+    )
+    night = st.builds(
+        NightRow,
+        run=text,
+        **dict.fromkeys(("base_passes", "base_rollouts", "cand_passes", "cand_rollouts"), count),
+        e=st.floats(0, 100),
+    )
     edit = st.builds(
         EditView,
         **dict.fromkeys(("id", "rule", "target", "text", "anchor", "reason", "why", "night", "run", "evidence"), text),
@@ -625,6 +724,7 @@ def proposals(text: st.SearchStrategy[str]) -> st.SearchStrategy[ProposalView]:
         need_sessions=st.integers(0, 3),
         verdict=st.sampled_from(get_args(Verdict)),
         rows=st.lists(row, max_size=3).map(tuple),
+        nights=st.lists(night, max_size=3).map(tuple),
         baseline=figure,
         candidate=figure,
         gate_numbers=st.dictionaries(text, st.none() | text | st.integers() | st.floats(allow_nan=False), max_size=1),
@@ -664,7 +764,7 @@ EXPECTED_TAGS = {
     "th",
     "td",
 }
-EXPECTED_TAGS |= {"blockquote", "code", "details", "summary"}
+EXPECTED_TAGS |= {"blockquote", "code", "details", "summary", "pre"}
 
 
 def assert_tame(page: str) -> None:
@@ -673,6 +773,26 @@ def assert_tame(page: str) -> None:
     assert found.count("details") == found.count("/details")
     assert not re.search(r"@\w|(?i:\bgh-\d)|://", html.unescape(re.sub(r"<!--.*?-->|<code>.*?</code>", "", page)))
     assert not re.search(r"[\u202a-\u202e\u2066-\u2069\x00-\x08\x1b]", page)
+    assert all(DRAWING.fullmatch(drawing) for drawing in drawings(page))
+    assert page.count("<pre>") == len(drawings(page))
+
+
+LABELS = r'"[A-Za-z0-9-]{1,20}(?: with(?:out)?)?"'
+DRAWING = re.compile(
+    r'%%\{init: \{"xyChart": \{"height": \d+\}, "themeVariables": \{"xyChart": '
+    r'\{"plotColorPalette": "#[0-9a-f]{6}(, #[0-9a-f]{6})?"\}\}\}\}%%\n'
+    r"xychart-beta(?: horizontal)?\n"
+    rf"    x-axis \[{LABELS}(?:, {LABELS})*\]\n"
+    r"    y-axis 0 --> 100\n"
+    r"    bar \[\d{1,3}(?:, \d{1,3})*\]\n"
+    r"(?:    line \[\d{1,3}(?:, \d{1,3})*\]\n)?"
+)
+
+
+def drawings(page: str) -> list[str]:
+    """What a forge hands to Mermaid."""
+    found = re.findall(r'<pre><code class="language-mermaid">(.*?)</code>', page, re.DOTALL)
+    return [html.unescape(text) for text in found]
 
 
 @settings(max_examples=40, deadline=None)
@@ -691,8 +811,12 @@ def test_no_field_of_a_proposal_breaks_its_body(view: ProposalView) -> None:
 def filled(text: str) -> ProposalView:
     """A proposal of twenty edits with the text in every field."""
     names = {"id", "rule", "target", "text", "anchor", "reason", "why", "night", "run", "evidence", "need"}
-    rows = tuple(TaskRow(task=text, family=text, ask=text, base=1.0, cand=cand) for cand in (0.0, 0.5, None) * 5)
-    edit = an_edit(**dict.fromkeys(names, text), rows=rows, gate_numbers={text: text})
+    passed = (Passes(1, 2), Passes(0, 2))
+    rows = tuple(
+        TaskRow(task=text, family=text, ask=text, base=1.0, cand=cand, passes=passed) for cand in (0.0, 0.5, None) * 5
+    )
+    night = NightRow(run=text, base_passes=1, base_rollouts=2, cand_passes=2, cand_rollouts=2, e=1.0)
+    edit = an_edit(**dict.fromkeys(names, text), rows=rows, nights=(night,) * 14, gate_numbers={text: text})
     strings = {item.name: text for item in fields(ProposalView) if item.type in {"str", "Metric"}}
     edits = (edit, replace(edit, op="replace"), replace(edit, op="delete", text=None, verdict="ungated"))
     return a_proposal(*edits * 7, **strings, on_trial=edits * 7)

@@ -71,9 +71,16 @@ def test_a_draft_becomes_ready_on_the_night_that_proves_it(
     assert (second.record["verdict"], second.record["accepted"]) == ("strong", True)
     assert second.record["edits"] == []
     assert any("measured further, and is strong" in note for note in second.record["notes"])
+    assert "## Proven further" in second.report.partition("## What was read")[0]
+    assert "## Proven further" not in first.report
+    assert second.page is not None
+    drawn = second.page.read_text(encoding="utf-8")
+    assert drawn.count("<title id=") == 3
+    assert "0 of 4 without the rule, 4 of 4 with it; " in drawn.partition("Passes in each night of the trial")[2]
     assert repo.git("rev-parse", branch) == tip
     page = invoke("show", branch)
     assert page["draft"] is False
+    assert "xychart-beta\n" in page["body"]
     assert "passed 8 of 8 rollouts with the rule and 0 of 8 without it" in page["body"]
     nights = [line for line in page["body"].splitlines() if "| 0 of 4 | 4 of 4 |" in line]
     assert [line.rsplit("|", 2)[1].strip() for line in nights] == ["6.2", "56.78"]

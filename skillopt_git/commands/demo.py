@@ -61,7 +61,7 @@ def command(
         view = present.proposal_view(proposal, shop.ledger.evidence, ledger_ref=shop.ledger.ref)
         console.out(f"# {render.pull_request_title(view)}\n")
         console.markdown(render.pull_request(view))
-        console.out(_further(proposal.branch, repo if keep else None))
+        console.out(_further(proposal.branch, repo if keep else None, ran.page))
 
 
 def _folder(keep: Path | None, stack: ExitStack) -> Path:
@@ -131,7 +131,7 @@ def _verdicts(record: dict[str, Any]) -> str:
     return "What it tried, and what the gate found:\n\n" + "\n".join(told)
 
 
-def _further(branch: str, repo: Path | None) -> str:
+def _further(branch: str, repo: Path | None, page: Path | None) -> str:
     if repo is None:
         return (
             f"\nIn a repository of your own, `skillopt-git adopt {branch}` would now merge it, and\n"
@@ -140,5 +140,6 @@ def _further(branch: str, repo: Path | None) -> str:
         )
     return (
         f"\nAdopt it:   skillopt-git adopt {branch} --repo {repo}\n"
-        f'Reject it:  skillopt-git reject {branch} --reason "..." --repo {repo}'
+        f'Reject it:  skillopt-git reject {branch} --reason "..." --repo {repo}\n'
+        f"Its report: {page}"
     )

@@ -97,6 +97,8 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
             console.json(ran.record)
         else:
             console.markdown(ran.report)
+        if ran.page is not None:
+            console.note(f"the report with charts: {ran.page}")
         raise typer.Exit(ran.exit_code)
 
     return command

@@ -23,19 +23,23 @@ def command(
     ] = None,
     last: Annotated[bool, typer.Option("--last", help="The last run.")] = False,
     diagnostics: Annotated[bool, typer.Option("--diagnostics", help="The run's calls and held-out detail.")] = False,
+    html: Annotated[bool, typer.Option("--html", help="Where the run's report with charts is, for a browser.")] = False,
     repo: Repo = Path(),
     json: AsJson = False,
 ) -> None:
     """Show a proposal or a run."""
     shop = workshop(repo)
     history = shop.everything()
-    proposal = None if last or diagnostics else _proposal(history, name)
+    proposal = None if last or diagnostics or html else _proposal(history, name)
     if proposal is not None:
         _show_proposal(shop, proposal, json=json)
         return
     run = shop.private.last_report() if last or name is None else name
     if run is None:
         raise UsageError("there is nothing to show yet", "`skillopt-git run` makes the first report")
+    if html:
+        _show_page(shop, history, run, json=json)
+        return
     _show_run(shop, history, run, diagnostics=diagnostics, json=json)
 
 
@@ -98,3 +102,15 @@ def _show_run(shop: Workshop, history: History, run: str, *, diagnostics: bool, 
         console.json({"v": 1, "run": run, "report": text})
     else:
         console.markdown(text)
+
+
+def _show_page(shop: Workshop, history: History, run: str, *, json: bool) -> None:
+    if shop.private.read_report(run, "report.md") is None:
+        raise _not_here(shop, history, run)
+    if shop.private.read_report(run, "report.html") is None:
+        raise UsageError(f"{run} left no page with charts", f"`skillopt-git show {run}` prints its report")
+    page = str(shop.private.reports / run / "report.html")
+    if json:
+        Console().json({"v": 1, "run": run, "page": page})
+    else:
+        Console().out(page)
