@@ -1,0 +1,1 @@
+"""Doors to where proposals are reviewed, one file a forge."""
