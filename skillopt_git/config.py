@@ -169,6 +169,14 @@ class Propose:
     )
     remote: str = _setting("", "The remote that is pushed to; empty: `origin`, else the only one.", PERSONAL)
     push: bool = _setting(False, "Push what is proposed, and the ledger, at the end of a run.", PERSONAL)
+    labels: tuple[str, ...] = _setting(("skillopt",), "Labels of a pull request.")
+    reviewers: tuple[str, ...] = _setting((), "Who is asked to review a pull request that is ready.")
+    public: Literal["refuse", "summary"] = _setting(
+        "refuse",
+        "What goes to a repository that everybody can read: `refuse` opens no pull request there, `summary` opens one, "
+        "which holds the rules and their figures and nothing that was typed.",
+    )
+    enabled: bool = _setting(True, "Whether anything is proposed at all; off, a run learns nothing and says so.")
     auto_adopt: bool = _setting(False, "Merge a strong, measured proposal at the end of the run.", PERSONAL)
 
 

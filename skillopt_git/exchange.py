@@ -6,7 +6,7 @@ Only the tool's own refs are pushed: the ledger, anchors of rejected branches, a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from skillopt_git.anchors import REJECTED, anchor
@@ -54,14 +54,23 @@ def unite(repo: GitRepo, ledger: Ledger, stamp: Stamp) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def fetch(repo: GitRepo, ledger: Ledger, remote: Remote, stamp: Stamp, *, bring: bool) -> tuple[Event, ...]:
+def fetch(
+    repo: GitRepo,
+    ledger: Ledger,
+    remote: Remote,
+    stamp: Stamp,
+    *,
+    bring: bool,
+    hear: Callable[[], object] = lambda: None,
+) -> tuple[Event, ...]:
     """Joins the remote's ledger into ours, wherever it is kept there; the events that were new here.
 
     Anchors come along, and branches that were rebuilt or written to elsewhere follow; with `bring` open proposals that
-    are not here come too, to be added to.
+    are not here come too, to be added to. `hear` is called once the ledgers are one: what it records goes before what
+    missing branches tell.
     """
     there = remote.refs(*_places(ledger), f"{REJECTED}*", SLEEPS)
-    return _met(repo, ledger, remote, stamp, there, bring=bring)
+    return _met(repo, ledger, remote, stamp, there, bring=bring, hear=hear)
 
 
 def push(repo: GitRepo, ledger: Ledger, remote: Remote, outgoing: Outgoing) -> Exchanged:
@@ -104,7 +113,14 @@ def push(repo: GitRepo, ledger: Ledger, remote: Remote, outgoing: Outgoing) -> E
 
 
 def _met(
-    repo: GitRepo, ledger: Ledger, remote: Remote, stamp: Stamp, there: Mapping[str, str], *, bring: bool
+    repo: GitRepo,
+    ledger: Ledger,
+    remote: Remote,
+    stamp: Stamp,
+    there: Mapping[str, str],
+    *,
+    bring: bool,
+    hear: Callable[[], object] = lambda: None,
 ) -> tuple[Event, ...]:
     """Joins what is there into what is here. A branch that is as this clone left it goes where it is now; one that
     somebody deleted there is given up."""
@@ -112,6 +128,7 @@ def _met(
     known = [ref for ref in _places(ledger) if ref in there]
     remote.fetch(*known)
     came = _joined(ledger, [there[ref] for ref in known], stamp)
+    hear()
     _take_anchors(repo, remote, there)
     ever = _ever(ledger.told().events)
     given_up: list[Event] = []

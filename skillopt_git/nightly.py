@@ -13,26 +13,24 @@ from typing import Any
 from skillopt_git import __version__, present, render, wiring
 from skillopt_git.accounts import cleaned, diagnostics, run_record
 from skillopt_git.bank import Bank
-from skillopt_git.branches import behind, state
 from skillopt_git.charts import Chart, scores_by_night
 from skillopt_git.config import Config, zone
 from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
-from skillopt_git.decide import adopt, tidy
-from skillopt_git.errors import GitError, MeasurementInvalid, RefMoved, SkilloptError
-from skillopt_git.exchange import Outgoing, fetch, push, unite
+from skillopt_git.decide import tidy
+from skillopt_git.errors import ForgeError, GitError, MeasurementInvalid, RefMoved
+from skillopt_git.exchange import unite
+from skillopt_git.finishing import Finishing, promoted
 from skillopt_git.history import log
 from skillopt_git.learned import Known, Learned, Teachable
-from skillopt_git.ledger import evidence_name
 from skillopt_git.model import Event
-from skillopt_git.outcomes import settled
 from skillopt_git.pages import report_page
-from skillopt_git.placing import contradicted, frozen, hindrance, outdated, place, settle
+from skillopt_git.placing import FROZEN, IN_WORDS, contradicted, frozen, outdated, place, settle, standing
 from skillopt_git.ports import Listener
-from skillopt_git.publish import build, finished, publish
-from skillopt_git.recall import History, Proposal, recall
-from skillopt_git.record import Placement, events_of, evidence_of
+from skillopt_git.pulls import Told
+from skillopt_git.recall import History, Proposal
+from skillopt_git.record import events_of, evidence_of
 from skillopt_git.remote import the_remote
-from skillopt_git.reunion import rebuild
+from skillopt_git.reviewing import Review
 from skillopt_git.targets import default_base
 from skillopt_git.tasksfile import given_tasks, shared_tasks
 from skillopt_git.views import RunView
@@ -43,12 +41,13 @@ from skillopt_git.worktrees import differs, worktree_folders
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What a run is told beyond the settings. `anew`: an explicit look-back beats the checkpoint; `push_simulated`: a
-    simulated proposal may be pushed too."""
+    simulated proposal may be pushed too; `pr`: what is proposed becomes a pull request."""
 
     dry_run: bool = False
     tasks_file: Path | None = None
     anew: bool = False
     push_simulated: bool = False
+    pr: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +59,29 @@ class Ran:
     report: str
     record: dict[str, Any]
     page: Path | None = None
-    unpushed: bool = False
+    code: int = 0  # of what the other side refused
+    told: Told | None = None
 
     @property
     def exit_code(self) -> int:
         """A night that could not measure, or push as it was told to, is recorded and told, and is no success."""
         if self.view.verdict == "invalid":
             return MeasurementInvalid.exit_code
-        return RefMoved.exit_code if self.unpushed else 0
+        return self.code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """What the other side made of a run."""
+
+    notes: tuple[str, ...] = ()
+    code: int = 0
+    told: Told | None = None
+
+    @property
+    def pull_request(self) -> dict[str, Any] | None:
+        pull = self.told.pull if self.told else None
+        return {"number": pull.number, "url": pull.url, "state": pull.state, "draft": pull.draft} if pull else None
 
 
 def run(
@@ -83,7 +97,21 @@ def run(
     shop = open_workshop(path, config, now=clock(), simulated=model.simulated)
     door = model.open(shop.private, shop.redact)
     with shop.private.lock() if not options.dry_run else _unlocked():
-        return _Run(shop, config, options, door, clock, notify).whole()
+        review = _review(shop, config, options)
+        shop = review.at_base(shop) if review is not None and options.pr else shop
+        return _Run(shop, config, options, door, clock, notify, review).whole()
+
+
+def _review(shop: Workshop, config: Config, options: Options) -> Review | None:
+    """The other side, where the run is to speak with it."""
+    if options.dry_run or not (options.pr or config.propose.push):
+        return None
+    remote = the_remote(shop.repo, config.propose.remote or None)
+    forge = wiring.forge(config, shop.repo) if options.pr else None
+    review = Review(config=config, remote=remote, forge=forge, simulated=options.push_simulated)
+    if options.pr:
+        review.refuse_public()
+    return review
 
 
 def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Listener) -> tuple[Known, Sequence[str]]:
@@ -118,6 +146,11 @@ class _Run:
     door: ModelDoor
     clock: Callable[[], datetime]
     notify: Listener
+    review: Review | None = None
+
+    @property
+    def finish(self) -> Finishing:
+        return Finishing(self.shop, self.config)
 
     def whole(self) -> Ran:
         shop = self.shop
@@ -127,10 +160,10 @@ class _Run:
             notes += self._met()
             shop.sync()
             tidy(shop.desk())
-            notes += [*shop.catch_up(), *self._finish_started(), *self._passed_over()]
+            notes += [*shop.catch_up(), *self.finish.started(), *self._passed_over()]
         history = shop.history()
         inputs = self._inputs(taught.teachable, history)
-        stale = outdated(shop, inputs)
+        stale = outdated(shop, inputs, self._approved)
         learned = self._learn(replace(inputs, history=history.without(stale)) if stale else inputs)
         if self.options.dry_run:
             return self._told(learned, None, next(iter(history.open), None), (), notes)
@@ -140,6 +173,10 @@ class _Run:
 
     def _meanwhile(self) -> History:
         """Memory as it is after learning, which takes its time: a proposal may have been merged or deleted since."""
+        if self.review is not None and self.options.pr:
+            shop = self.review.at_base(self.shop)
+            self.review.hear(shop)
+            return shop.history()
         shop = replace(self.shop, base=default_base(self.shop.repo, self.config.propose.base))
         shop.sync()
         return shop.history()
@@ -147,51 +184,71 @@ class _Run:
     def _written(self, learned: Learned, history: History, stale: Proposal | None, notes: list[str]) -> Ran:
         shop = self.shop
         today = shop.stamp.now.astimezone(zone(self.config)).date()
-        placement = place(shop, learned, history, stale, today, notes)
+        placement = place(shop, learned, history, stale, today, notes, self._approved)
         notes += contradicted(learned, history)
         night = history.nights + 1
         said = events_of(learned, shop.stamp, placement, night)
-        events = (*said, *settle(shop.stamp, learned, placement, history, stale), *frozen(shop, history))
-        self._foresee(learned, placement, events)
+        events = (
+            *said,
+            *settle(shop.stamp, learned, placement, history, stale),
+            *frozen(shop, history, self._approved),
+        )
+        self.finish.foresee(placement, events, evidence_of(learned))
         self._record(learned, events)
-        proposal = self._publish(placement)
+        proposal = self.finish.publish(placement)
         if any(candidate.drafted for candidate in learned.candidates):
-            notes += [*_promoted(learned), *self._finish_started()]
-            proposal = next(iter(self._recalled().open), None)
+            notes += [*promoted(learned), *self.finish.started()]
+            proposal = next(iter(self.finish.recalled().open), None)
         proven = placement is not None or any(item.drafted and item.accepted for item in learned.candidates)
-        adopted = self._auto_adopt(proposal, notes, proven=proven)
-        left = self._pushed()
-        notes += left
+        adopted = self.finish.auto_adopt(proposal, notes, proven=proven)
+        outside = self._outside(proposal)
+        notes += outside.notes
         ran = self._told(learned, None if shop.stamp.simulated else night, proposal, events, notes, adopted)
-        return replace(ran, page=self._keep(ran), unpushed=bool(left))
+        ran = replace(ran, record=ran.record | {"pull_request": outside.pull_request})
+        return replace(ran, page=self._keep(ran), code=outside.code, told=outside.told)
 
     # --- other clones ---
 
     def _met(self) -> list[str]:
-        """What other clones recorded comes first. A remote that cannot be reached costs the night nothing."""
+        """What other clones recorded comes first. A remote that cannot be reached costs the night nothing, unless it
+        is to end in a pull request."""
         shop = self.shop
         notes = list(unite(shop.repo, shop.ledger, shop.stamp))
-        if not self.config.propose.push:
+        if self.review is None:
             return notes
-        remote = the_remote(shop.repo, self.config.propose.remote or None)
         try:
-            fetch(shop.repo, shop.ledger, remote, shop.stamp, bring=True)
+            self.review.meet(shop)
         except GitError as error:
-            notes.append(f"{remote.name} was not asked what other clones know: {error.message}")
+            if self.options.pr:
+                raise
+            notes.append(f"{self.review.remote.name} was not asked what other clones know: {error.message}")
         return notes
 
-    def _pushed(self) -> list[str]:
-        """What was not pushed goes with a later night: a remote that refuses costs this one nothing."""
-        shop = self.shop
-        if not self.config.propose.push:
-            return []
-        outgoing = Outgoing(author=shop.author, stamp=shop.stamp, new=True, simulated=self.options.push_simulated)
-        remote = the_remote(shop.repo, self.config.propose.remote or None)
+    @property
+    def _approved(self) -> frozenset[str]:
+        return self.review.approved if self.review is not None else frozenset()
+
+    def _outside(self, proposal: Proposal | None) -> Outside:
+        """What was not pushed, or got no pull request, gets there with a later night: the night itself is recorded."""
+        if self.review is None:
+            return Outside()
+        shop = self.shop if not self.options.pr else self.review.at_base(self.shop)
         try:
-            return list(push(shop.repo, shop.ledger, remote, outgoing).notes)
-        except GitError as error:
-            told = f"{error.message}; {error.hint}" if error.hint else error.message
-            return [f"nothing was pushed: {told}; `skillopt-git ledger push` and the next run try again"]
+            left = self.review.push(shop)
+            if not self.options.pr:
+                return Outside(notes=tuple(left), code=RefMoved.exit_code if left else 0)
+            told = self.review.tell(shop, proposal, frozen=self._frozen(proposal))
+        except (GitError, ForgeError) as error:
+            told_ = f"{error.message}; {error.hint}" if error.hint else error.message
+            code = error.exit_code if isinstance(error, ForgeError) else RefMoved.exit_code
+            what = "no pull request" if isinstance(error, ForgeError) else "nothing was pushed"
+            again = "`skillopt-git propose`" if self.options.pr else "`skillopt-git ledger push`"
+            return Outside(notes=(f"{what}: {told_}; {again} and the next run try again",), code=code)
+        return Outside(notes=(*left, *told.notes), told=told)
+
+    def _frozen(self, proposal: Proposal | None) -> str | None:
+        why = standing(self.shop, proposal, self._approved) if proposal is not None else "free"
+        return IN_WORDS[why] if why in FROZEN else None
 
     # --- learn ---
 
@@ -234,20 +291,6 @@ class _Run:
 
     # --- record ---
 
-    def _foresee(self, learned: Learned, placement: Placement | None, events: Sequence[Event]) -> None:
-        """Builds what is to be published before anything is recorded: a secret or a missing key stops the run here."""
-        if placement is not None:
-            new = {evidence_name(item): item for item in evidence_of(learned)}
-            history = self._recalled(events)
-            built = build(
-                self.shop.repo,
-                lambda name: new.get(name) or self.shop.ledger.evidence(name),
-                _named(history, placement.branch),
-                self.shop.author,
-                scanner=self.shop.ledger.scanner,
-            )
-            finished(self.shop.repo, built, self.shop.author, None)
-
     def _record(self, learned: Learned, events: Sequence[Event]) -> None:
         shop = self.shop
         known = learned.known
@@ -259,67 +302,11 @@ class _Run:
             trees = map(str, worktree_folders(shop.repo))
             shop.private.save("checkpoint.json", shop.private.checkpoint().moved(known.harvest.windows, trees))
 
-    # --- publish ---
-
-    def _finish_started(self) -> list[str]:
-        """What an earlier run recorded and did not publish (it broke off) comes first, without learning anew."""
-        shop = self.shop
-        history = shop.history()
-        notes = []
-        for proposal in history.proposals:
-            if proposal.simulated != shop.stamp.simulated:
-                continue
-            if proposal.unfinished:
-                notes.append(self._finished(history, proposal))
-            elif proposal.open and behind(proposal) and state(shop.repo, proposal) == "free":
-                rebuild(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
-                notes.append(f"{proposal.branch} was rebuilt with just the edits that are still open")
-        return notes
-
-    def _finished(self, history: History, proposal: Proposal) -> str:
-        shop = self.shop
-        why = hindrance(shop, history, proposal)
-        if why is None:
-            publish(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
-            return f"{proposal.branch} was left unfinished by an earlier run and is finished now"
-        gone = [settled("expired", item, shop.stamp, reason=why) for item in proposal.pending]
-        shop.ledger.append(gone, when=shop.stamp.now, message=f"Give {proposal.branch} up")
-        return f"{proposal.branch} was left unfinished by an earlier run and was given up: {why}"
-
-    def _publish(self, placement: Placement | None) -> Proposal | None:
-        """The open proposal after this run."""
-        shop = self.shop
-        if placement is not None:
-            proposal = _named(self._recalled(), placement.branch)
-            publish(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
-        return next(iter(self._recalled().open), None)
-
     def _passed_over(self) -> Iterator[str]:
         damaged = self.shop.ledger.contents().damaged
         if damaged:
             lines = "1 damaged line" if damaged == 1 else f"{damaged} damaged lines"
             yield f"{lines} in {self.shop.ledger.ref} passed over: what stood there does not count"
-
-    def _recalled(self, events: Sequence[Event] = ()) -> History:
-        """As it is recorded, with these events too."""
-        return recall((*self.shop.ledger.events(), *events), simulated=self.shop.stamp.simulated)
-
-    def _auto_adopt(self, proposal: Proposal | None, notes: list[str], *, proven: bool) -> str | None:
-        """Only when asked for, on a night that proved something, and what is measured and strong throughout."""
-        if self.config.propose.auto_adopt and self.shop.stamp.simulated:
-            notes.append("not adopted by itself: a simulation never is")
-            return None
-        if not self.config.propose.auto_adopt or proposal is None or not proven:
-            return None
-        verdicts = {item.verdict for item in proposal.pending}
-        if proposal.simulated or verdicts != {"strong"}:
-            notes.append("not adopted by itself: only a measured proposal whose edits are all strong is")
-            return None
-        try:
-            return adopt(self.shop.desk(), proposal).commit
-        except SkilloptError as error:  # the night is recorded; what stands in the way is its owner's
-            notes.append(f"not adopted by itself: {error.message}")
-            return None
 
     # --- tell ---
 
@@ -347,7 +334,7 @@ class _Run:
             commits=commits,
             notes=(*shop.private.notes, *notes),
             version=__version__,
-            controls=self._recalled(events).controls,
+            controls=self.finish.recalled(events).controls,
         )
         project = (shop.repo.root or shop.repo.common_dir).name
         record = run_record(view, learned, project=project, adopted_commit=adopted)
@@ -373,15 +360,4 @@ class _Run:
 
     def _scores(self) -> Chart | None:
         """Those of real nights; what a simulation came to stands beside no measurement, nor the other way round."""
-        return None if self.shop.stamp.simulated else scores_by_night(self._recalled().runs)
-
-
-def _promoted(learned: Learned) -> Iterator[str]:
-    for candidate in learned.candidates:
-        if candidate.drafted:
-            rules = " and ".join(f"'{edit.sentence}'" for edit in candidate.edits)
-            yield f"{rules} was measured further, and is {candidate.verdict}: {candidate.why}"
-
-
-def _named(history: History, branch: str) -> Proposal:
-    return next(item for item in history.proposals if item.branch == branch)
+        return None if self.shop.stamp.simulated else scores_by_night(self.finish.recalled().runs)

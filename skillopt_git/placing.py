@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
 from skillopt_git.branches import HEADS, state
 from skillopt_git.cycle import Inputs
 from skillopt_git.errors import ConfigError, GitError, SafetyError
+from skillopt_git.history import merge_tree
 from skillopt_git.learned import Learned
 from skillopt_git.model import Candidate, Event
 from skillopt_git.outcomes import settled
@@ -22,8 +23,9 @@ from skillopt_git.workshop import Workshop
 
 TRIED = frozenset({"gate", "no_edits", "no_heldout", "all_suppressed"})  # reasons that say something about a rule
 MEANWHILE = "on trial while a strong edit is open"
-FROZEN = frozenset({"touched", "checked out"})
+FROZEN = frozenset({"touched", "checked out", "approved"})
 IN_WORDS = {
+    "approved": "approved already",
     "touched": "not as it was left: somebody committed to it",
     "checked out": "checked out",
     "gone": "not in this clone",
@@ -34,16 +36,30 @@ IN_WORDS = {
 }
 
 
-def outdated(shop: Workshop, inputs: Inputs) -> Proposal | None:
+def outdated(shop: Workshop, inputs: Inputs, approved: Collection[str] = ()) -> Proposal | None:
     """The open proposal when a text it was measured on changed: what it proved is to be tried anew.
 
     Only where its branch may be rebuilt and every need it answers is known tonight; otherwise it stays as it is.
     """
     open_ = next((item for item in inputs.history.open if item.simulated == shop.stamp.simulated), None)
-    if open_ is None or not _changed(shop, open_) or state(shop.repo, open_) != "free":
+    if open_ is None or not _changed(shop, open_) or standing(shop, open_, approved) != "free":
         return None
     known = {*inputs.bank.needs, *(need for file in inputs.files for need in file.needs)}
     return open_ if all(item.edit.need in known for item in open_.pending) else None
+
+
+def standing(shop: Workshop, proposal: Proposal, approved: Collection[str] = ()) -> str:
+    """Whether its branch may be rewritten: what git tells, and then whether somebody `approved` it. An approval that
+    cannot be merged any more holds nothing up."""
+    found = state(shop.repo, proposal)
+    if found == "free" and proposal.branch in approved and not _conflicts(shop, proposal):
+        return "approved"
+    return found
+
+
+def _conflicts(shop: Workshop, proposal: Proposal) -> bool:
+    tip = shop.repo.ref(f"{HEADS}{proposal.branch}")
+    return tip is not None and bool(merge_tree(shop.repo, shop.base.commit, tip)[1])
 
 
 def hindrance(shop: Workshop, history: History, proposal: Proposal) -> str | None:
@@ -78,7 +94,13 @@ def _blob(shop: Workshop, commit: str, path: str) -> str | None:
 
 
 def place(
-    shop: Workshop, learned: Learned, history: History, stale: Proposal | None, today: date, notes: list[str]
+    shop: Workshop,
+    learned: Learned,
+    history: History,
+    stale: Proposal | None,
+    today: date,
+    notes: list[str],
+    approved: Collection[str] = (),
 ) -> Placement | None:
     """Where tonight's edits go; None when there are none, or they have to wait. A stale proposal is rebuilt."""
     open_ = next(iter(history.open), None) if stale is None else None
@@ -91,14 +113,16 @@ def place(
     if open_ is None:
         branch = branch_name(shop.repo, history, today)
         return Placement(branch=branch, base=shop.base, before=0, candidates=candidates)
-    base = _base_for(shop, open_, candidates)
+    base = _base_for(shop, open_, candidates, approved)
     if isinstance(base, str):
         notes.append(_waiting(candidates, open_.branch, base))
         return None
     return Placement(branch=open_.branch, base=base, before=len(open_.edits), candidates=candidates)
 
 
-def _base_for(shop: Workshop, open_: Proposal, candidates: Sequence[Candidate]) -> Base | str:
+def _base_for(
+    shop: Workshop, open_: Proposal, candidates: Sequence[Candidate], approved: Collection[str]
+) -> Base | str:
     """The base on which the open proposal can take these edits in, or the word why it cannot.
 
     Its own, unless a document they were tried in is another one there: then the newest.
@@ -107,7 +131,7 @@ def _base_for(shop: Workshop, open_: Proposal, candidates: Sequence[Candidate]) 
         return "simulated"
     if open_.base_branch != shop.base.branch:
         return "elsewhere"
-    found = state(shop.repo, open_)
+    found = standing(shop, open_, approved)
     if found != "free":
         return found
     base = Base(open_.base_branch, base_of(open_))
@@ -122,10 +146,10 @@ def _waiting(candidates: Sequence[Candidate], branch: str, why: str) -> str:
     return f"{', '.join(rules)} {'has' if one else 'have'} to wait: {branch} is {IN_WORDS[why]}"
 
 
-def frozen(shop: Workshop, history: History) -> Iterator[Event]:
+def frozen(shop: Workshop, history: History, approved: Collection[str] = ()) -> Iterator[Event]:
     """Said once for each tip that is found on somebody's desk: until it is decided, the branch is left alone."""
     for proposal in history.open:
-        why = state(shop.repo, proposal)
+        why = standing(shop, proposal, approved)
         tip = shop.repo.ref(f"{HEADS}{proposal.branch}")
         if why in FROZEN and tip is not None:
             data = {"branch": proposal.branch, "why": why, "tip": tip}

@@ -152,7 +152,7 @@ class Negative:
 
     def holds_back(self, edit: Edit) -> bool:
         """The sentence, near-duplicates, the need, in every document; for `wrong-place` in its own only."""
-        if self.event.reason == "wrong-place" and edit.target != self.event.target:
+        if (self.event.reason or "").partition(":")[0] == "wrong-place" and edit.target != self.event.target:
             return False
         if self.need is not None and self.need == edit.need:
             return True

@@ -67,6 +67,12 @@ class Remote:
         pairs = (line.split("\t", 1) for line in done.text.splitlines())
         return {ref: sha for sha, ref in pairs}
 
+    def default_branch(self) -> str | None:
+        """The branch that the other side's HEAD is on, without `refs/heads/`; None where it tells none."""
+        told = self._ask("ls-remote", "--symref", "--quiet", "--", self.name, "HEAD").text
+        found = re.search(r"^ref: refs/heads/(\S+)\tHEAD$", told, re.MULTILINE)
+        return found[1] if found else None
+
     def fetch(self, *refs: str) -> None:
         """Brings what these refs hold into this clone, and moves no ref of it."""
         if refs:

@@ -14,7 +14,7 @@ import textwrap
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from math import isfinite
@@ -25,8 +25,17 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from skillopt_git.charts import NOT_MEASURED, Chart, edit_charts
 from skillopt_git.model import EditOp
-from skillopt_git.views import EditView, ProposalView, RunView
+from skillopt_git.views import ControlsView, EditView, ProposalView, RunView
 
+# Why a proposal is closed, as boxes to tick.
+REASONS = {
+    "wrong": "it is wrong",
+    "style": "it is a matter of taste",
+    "too-specific": "it is too specific",
+    "duplicate": "something says it already",
+    "unsafe": "it is unsafe",
+    "wrong-place": "it belongs into another file",
+}
 BODY_LIMIT = 60_000  # characters and bytes: forges cut near 65,536, and what goes is better chosen than cut
 SUBJECT_LIMIT = 72
 TITLE_LIMIT = 120
@@ -232,6 +241,11 @@ def _label(text: str) -> Safe:
     return Safe(re.sub(r"[^A-Za-z0-9-]", "", text)[:LONGEST_NAME])
 
 
+def _id(text: str) -> Safe:
+    """For a name inside a comment: letters, digits and single hyphens, so that nothing ends the comment."""
+    return Safe(re.sub(r"-{2,}", "-", re.sub(r"[^A-Za-z0-9-]", "", text)))
+
+
 def _hundredths(value: float) -> Safe:
     return Safe(f"{value * 100:.0f}")
 
@@ -252,6 +266,7 @@ _MARKDOWN_FILTERS = {
     "command": _command,
     "charts": edit_charts,
     "label": _label,
+    "md_id": _id,
     "hundredths": _hundredths,
 }
 _FILTERS = {"one_line": one_line, "score": score, "change": change, "dollars": dollars, "counted": counted}
@@ -356,16 +371,22 @@ _LADDER = (  # from everything to what is never left out
 )
 
 
-def pull_request(view: ProposalView) -> str:
-    """The body, cut to `BODY_LIMIT` by leaving out whole sections, the least important first."""
+def pull_request(view: ProposalView, *, boxes: bool = False) -> str:
+    """The body, cut to `BODY_LIMIT` by leaving out whole sections, the least important first. `boxes`: to be ticked,
+    on a forge."""
     template = _templates("markdown").get_template("pull_request.md.j2")
-    told = {"view": view, "metadata": _metadata(view), "few": FEW, "private": False, "drawn": "mermaid"}
+    told = {"view": view, "few": FEW, "private": False, "drawn": "mermaid", "boxes": boxes, "reasons": REASONS}
     bodies = (template.render(told, detail=detail) for detail in _LADDER)
-    return next(body for body in bodies if len(body.encode()) <= BODY_LIMIT)  # the last fits: its fields are clipped
+    body = next(body for body in bodies if len(body.encode()) <= BODY_LIMIT)  # the last fits: its fields are clipped
+    says = template.render(told | {"view": replace(view, controls=ControlsView())}, detail=_Detail())
+    return f"{_metadata(view, says)}\n{body}"
 
 
-def _metadata(view: ProposalView) -> Safe:
-    """A hint for machines in a comment that no value can end: JSON with its markup spelled as escapes."""
+def _metadata(view: ProposalView, says: str) -> str:
+    """A hint for machines in a comment that no value can end: JSON with its markup spelled as escapes.
+
+    `says` is all that the proposal itself says, by which a page that is already there is known to be the same.
+    """
     value = {
         "v": 1,
         "branch": one_line(view.branch, 250),
@@ -373,9 +394,11 @@ def _metadata(view: ProposalView) -> Safe:
         "simulated": view.simulated,
         "edits": [one_line(edit.id, 60) for edit in view.edits[:FEW]],
         "ledger": one_line(view.ledger_ref, 250),
+        "draft": view.draft,
+        "says": sha256(f"{pull_request_title(view)}\n{says}".encode()).hexdigest()[:16],
     }
     text = re.sub(r"[<>&@#]|(?<=-)-", lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, sort_keys=True))
-    return Safe(f"<!-- skillopt: {text} -->")
+    return f"<!-- skillopt: {text} -->"
 
 
 def report(view: RunView) -> str:

@@ -25,8 +25,8 @@ PLACES = {
         "keepers",
     ),
     **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
-    **dict.fromkeys(("keeping", "scheduled", "scheduling", "vitals"), "wiring"),
-    **dict.fromkeys(("unlearning", "waiting"), "keepers"),
+    **dict.fromkeys(("finishing", "keeping", "reviewing", "scheduled", "scheduling", "vitals"), "wiring"),
+    **dict.fromkeys(("hearing", "pulls", "unlearning", "waiting"), "keepers"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),
 }

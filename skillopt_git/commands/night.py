@@ -60,6 +60,9 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
         push: Annotated[
             bool | None, typer.Option("--push", help="Push the proposal and the ledger at the end.")
         ] = None,
+        pr: Annotated[
+            bool, typer.Option("--pr", help="Push it, and open or update its pull request on GitHub.")
+        ] = False,
         allow_simulated: Annotated[
             bool, typer.Option("--allow-simulated", help="Push a simulated proposal too.")
         ] = False,
@@ -88,6 +91,7 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
             tasks_file=tasks_file,
             anew=lookback_hours is not None,
             push_simulated=allow_simulated,
+            pr=pr,
         )
         config = settings(repo, flags)
         choice = wiring.chosen_model(config)

@@ -1,0 +1,170 @@
+"""A proposal as a pull request: found before it is made, written only where it says something else, never reopened."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from skillopt_git.errors import ForgeError
+from skillopt_git.ports import Forge, PullDraft, PullRequest
+from skillopt_git.recall import ADOPTIONS, Proposal
+
+MARK = "skillopt"
+PAUSE = "skillopt:pause"
+MOST_KEPT = 4_000  # characters of a person's own notes: with the body they fit a forge's limit
+
+_METADATA = re.compile(r"\A<!-- skillopt: (\{.*?\}) -->")
+_NOTES = re.compile(r"(?<=<!-- skillopt:human -->\n).*(?=\n<!-- /skillopt:human -->)", re.DOTALL)
+
+Operation = Literal["created", "updated", "closed", "none", "held", "issue"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What a pull request shall say. `body` begins with its metadata; `draft`: it is not proven."""
+
+    title: str
+    body: str
+    draft: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Whom and what the settings want on it."""
+
+    labels: Sequence[str] = (MARK,)
+    reviewers: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What was done. `url` is the pull request's, or that of the issue that stands for it."""
+
+    operation: Operation
+    pull: PullRequest | None = None
+    url: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Teller:
+    """Brings proposals to a forge. `pulls` are all pull requests of our branches, as they were found."""
+
+    forge: Forge
+    pulls: Sequence[PullRequest]
+    asked: Asked = field(default_factory=Asked)
+
+    def tell(self, proposal: Proposal, page: Page) -> Told:
+        """The pull request of an open proposal whose branch is there. A branch that cannot get one keeps."""
+        known = [pull for pull in self.pulls if pull.head == proposal.branch]
+        open_ = next((pull for pull in known if pull.state == "open"), None)
+        if open_ is not None:
+            return self._updated(open_, page)
+        if known:
+            why = f"{proposal.branch} is left alone: its pull request {known[0].url} is {known[0].state}"
+            return Told(operation="none", pull=known[0], url=known[0].url, notes=(why,))
+        return self._created(proposal, page)
+
+    def paused(self) -> PullRequest | None:
+        """An open pull request on which somebody asked for a pause."""
+        return next((pull for pull in self.pulls if pull.state == "open" and PAUSE in pull.labels), None)
+
+    # --- open ones ---
+
+    def _updated(self, pull: PullRequest, page: Page) -> Told:
+        before, now = metadata(pull.body), metadata(page.body)
+        if before is None:  # somebody opened it by hand: what it says is theirs
+            return Told(operation="none", pull=pull, url=pull.url)
+        changed = before.get("says") != now["says"] if now else False
+        if changed:
+            pull = self.forge.update(pull.number, title=page.title, body=with_notes(page.body, pull.body))
+        if before.get("draft") != page.draft and pull.draft != page.draft:
+            changed = self.forge.set_ready(pull.number, ready=not page.draft) or changed
+        return Told(operation="updated" if changed else "none", pull=pull, url=pull.url)
+
+    def _created(self, proposal: Proposal, page: Page) -> Told:
+        draft = PullDraft(
+            title=page.title, body=page.body, head=proposal.branch, base=proposal.base_branch, draft=page.draft
+        )
+        try:
+            pull = self.forge.create(draft)
+        except ForgeError as error:
+            if error.kind not in ("forbidden", "not_permitted"):
+                raise
+            return self._instead(page, error)
+        notes = []
+        try:
+            self.forge.label(pull.number, self.asked.labels)
+            if self.asked.reviewers and not page.draft:
+                self.forge.ask_review(pull.number, self.asked.reviewers)
+        except ForgeError as error:  # the proposal is there; what hangs on it comes with a later night
+            notes.append(f"{pull.url}: {error.message}")
+        return Told(operation="created", pull=pull, url=pull.url, notes=tuple(notes))
+
+    def _instead(self, page: Page, refused: ForgeError) -> Told:
+        """An issue that says what the pull request would have said; where there are none, the run's own report."""
+        why = refused.message + (f"; {refused.hint}" if refused.hint else "")
+        try:
+            url = self.forge.open_issue(page.title, page.body, self.asked.labels[0] if self.asked.labels else MARK)
+        except ForgeError as error:
+            return Told(operation="none", notes=(f"no pull request: {why}", f"and no issue: {error.message}"))
+        return Told(operation="issue", url=url, notes=(f"no pull request, but an issue ({url}): {why}",))
+
+    # --- settled ones ---
+
+    def put_away(self, proposals: Iterable[Proposal]) -> list[str]:
+        """Closes what is open of proposals that are settled. Marked first, so that nobody takes it for a refusal."""
+        notes = []
+        settled = {item.branch: item for item in proposals if not item.pending}
+        for pull in self.pulls:
+            proposal = settled.get(pull.head)
+            if pull.state != "open" or proposal is None:
+                continue
+            how = {item.outcome.type for item in proposal.edits if item.outcome is not None}
+            if "rejected" not in how:
+                self.forge.label(pull.number, [_label(how)])
+            self.forge.comment(pull.number, "settled", _why(proposal))
+            self.forge.close(pull.number)
+            notes.append(f"{pull.url} is closed: {', '.join(sorted(how))}")
+        return notes
+
+
+def _label(how: Collection[str]) -> str:
+    if "superseded" in how:
+        return "skillopt:superseded"
+    return "skillopt:adopted" if ADOPTIONS & {*how} else "skillopt:expired"
+
+
+def _why(proposal: Proposal) -> str:
+    reasons = dict.fromkeys(
+        f"{item.outcome.type}{f': {item.outcome.reason}' if item.outcome.reason else ''}"
+        for item in proposal.edits
+        if item.outcome is not None
+    )
+    return f"Closed by skillopt-git. What became of its rules: {'; '.join(reasons)}."
+
+
+# --- bodies ------------------------------------------------------------------------------------------------------
+
+
+def metadata(body: str) -> dict[str, Any] | None:
+    """What the body says of itself to machines: a hint, for whoever may write here can change it. None: not ours."""
+    found = _METADATA.match(body.replace("\r\n", "\n"))
+    if found is None:
+        return None
+    try:
+        told = json.loads(found[1])
+    except ValueError:
+        return None
+    return told if isinstance(told, dict) else None
+
+
+def with_notes(body: str, before: str) -> str:
+    """The new body with a person's own notes as they were; all of it fits what a forge takes."""
+    notes = _NOTES.search(before.replace("\r\n", "\n"))
+    if notes is None:
+        return body
+    return _NOTES.sub(lambda _: notes[0][:MOST_KEPT], body)

@@ -1,0 +1,139 @@
+"""Where proposals meet their reviewers: the remote, its forge, and what both tell a run before and after it learns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from skillopt_git import present, render
+from skillopt_git.branches import FOLDER, HEADS
+from skillopt_git.config import Config
+from skillopt_git.errors import SafetyError, UsageError
+from skillopt_git.exchange import Outgoing, fetch, push
+from skillopt_git.guard import one_line
+from skillopt_git.hearing import Heard, outcomes
+from skillopt_git.model import Event
+from skillopt_git.ports import Forge, PullRequest
+from skillopt_git.pulls import Asked, Page, Teller, Told
+from skillopt_git.recall import Proposal
+from skillopt_git.remote import Remote
+from skillopt_git.targets import Base
+from skillopt_git.workshop import Workshop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """The other side of a repository. `forge` is None where only git is spoken; `held` gathers approved branches."""
+
+    config: Config
+    remote: Remote
+    forge: Forge | None = None
+    simulated: bool = False  # whether simulated proposals may go out
+    pulls: list[PullRequest] = field(default_factory=list)
+
+    @property
+    def approved(self) -> frozenset[str]:
+        """Branches whose pull request somebody approved: a push would take the approval away."""
+        return frozenset(pull.head for pull in self.pulls if pull.state == "open" and pull.approved)
+
+    def at_base(self, shop: Workshop) -> Workshop:
+        """The same with the base as it is over there now; its commits are fetched, and no ref of this clone moves."""
+        name = self.config.propose.base or self._default_branch()
+        refs = self.remote.refs(f"{HEADS}{name}") if name else {}
+        sha = refs.get(f"{HEADS}{name}")
+        if name is None or sha is None:
+            what = (
+                f"there is no branch '{name}' at {self.remote.name}"
+                if name
+                else f"{self.remote.name} has no branch yet"
+            )
+            raise UsageError(what, "push the base first, or set propose.base to one that is there")
+        self.remote.fetch(f"{HEADS}{name}")
+        return replace(shop, base=Base(name, sha))
+
+    def _default_branch(self) -> str | None:
+        return self.forge.default_branch() if self.forge is not None else self.remote.default_branch()
+
+    # --- before learning ---
+
+    def meet(self, shop: Workshop) -> tuple[Event, ...]:
+        """What other clones recorded and what people did on the forge comes into the ledger; what came."""
+        came: list[Event] = []
+        came += fetch(
+            shop.repo, shop.ledger, self.remote, shop.stamp, bring=True, hear=lambda: came.extend(self.hear(shop))
+        )
+        return tuple(came)
+
+    def hear(self, shop: Workshop) -> tuple[Event, ...]:
+        """What is at the base first, then what people did to pull requests."""
+        shop.sync()
+        if self.forge is None:
+            return ()
+        self.pulls[:] = self.forge.find(f"{FOLDER}/")
+        stamp = replace(shop.stamp, simulated=False)
+        history = shop.everything()
+        heard = [
+            Heard(pull=pull, events=self.forge.events(pull.number))
+            for pull in self.pulls
+            if (proposal := history.proposal(pull.head)) is not None and _worth_asking(pull, proposal)
+        ]
+        known = {event.id for event in shop.ledger.told().events}
+        new = outcomes(heard, history, stamp, known=known, clean=lambda text: one_line(shop.redact.text(text)))
+        return shop.ledger.append(new, when=shop.stamp.now, message="Note what became of pull requests")
+
+    # --- after learning ---
+
+    def push(self, shop: Workshop) -> list[str]:
+        outgoing = Outgoing(author=shop.author, stamp=shop.stamp, new=True, simulated=self.simulated)
+        return list(push(shop.repo, shop.ledger, self.remote, outgoing).notes)
+
+    def tell(self, shop: Workshop, proposal: Proposal | None, *, frozen: str | None = None) -> Told:
+        """The proposal's pull request, made or brought up to date; those of settled proposals are closed."""
+        forge = self._open_forge()
+        asked = Asked(labels=self.config.propose.labels, reviewers=self.config.propose.reviewers)
+        teller = Teller(forge, self.pulls, asked)
+        notes = teller.put_away(shop.everything().proposals)
+        if proposal is None or (proposal.simulated and not self.simulated):
+            return Told(operation="closed" if notes else "none", notes=tuple(notes))
+        if frozen is not None:
+            return self._held(forge, proposal, frozen, notes)
+        told = teller.tell(proposal, page(shop, proposal))
+        return replace(told, notes=(*notes, *told.notes))
+
+    def _held(self, forge: Forge, proposal: Proposal, why: str, notes: list[str]) -> Told:
+        pull = next((item for item in self.pulls if item.head == proposal.branch and item.state == "open"), None)
+        if pull is not None:
+            forge.comment(pull.number, "frozen", _FROZEN.format(why=why))
+        return Told(operation="held", pull=pull, url=pull.url if pull else None, notes=tuple(notes))
+
+    def refuse_public(self) -> None:
+        """Raises `SafetyError` where everybody could read what is proposed and nobody said that this is right."""
+        if self.config.propose.public == "refuse" and self._open_forge().public():
+            raise SafetyError(
+                f"{self._open_forge().name} is public: everybody would see the rules and their figures there",
+                'set propose.public = "summary" if that is right; without --pr the branch stays on this machine',
+            )
+
+    def _open_forge(self) -> Forge:
+        if self.forge is None:
+            raise UsageError("there is no forge to ask", "add a remote on GitHub, or leave out --pr")
+        return self.forge
+
+
+_FROZEN = (
+    "skillopt-git leaves this branch alone, because it is {why}. What is learned meanwhile waits until this pull "
+    "request is merged or closed."
+)
+
+
+def page(shop: Workshop, proposal: Proposal) -> Page:
+    """The page of a proposal as a forge shows it, with nothing in it that must not leave."""
+    view = present.proposal_view(proposal, shop.ledger.evidence, ledger_ref=shop.ledger.ref, controls=shop.controls())
+    title, body = render.pull_request_title(view), render.pull_request(view, boxes=True)
+    shop.ledger.scanner.refuse({"the title": title, "the body": body})
+    return Page(title=title, body=body, draft=view.draft or view.simulated)
+
+
+def _worth_asking(pull: PullRequest, proposal: Proposal) -> bool:
+    """Whether there may be something to hear: an edit without an outcome, or one refused on what is open again."""
+    refused = any(item.outcome is not None and item.outcome.type == "rejected" for item in proposal.edits)
+    return bool(proposal.pending) or (pull.state == "open" and refused)
