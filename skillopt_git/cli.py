@@ -29,6 +29,9 @@ Verbs: TypeAlias = Mapping[str, tuple[str, str]]
 VERBS: Verbs = {
     "init": ("skillopt_git.commands.init", "Write a settings file and a skill to teach; overwrite nothing."),
     "run": ("skillopt_git.commands.run", "Learn from recent sessions and leave a branch to review."),
+    "propose": ("skillopt_git.commands.propose", "Push a proposal and open or update its pull request."),
+    "sync": ("skillopt_git.commands.sync", "Record what became of proposals: at the remote, on the forge."),
+    "learn": ("skillopt_git.commands.learn", "Learn, and put what is found into a file that `propose` takes."),
     "dry-run": ("skillopt_git.commands.dry_run", "Learn and report, but record and propose nothing."),
     "harvest": ("skillopt_git.commands.harvest", "Show the sessions a run would see, and the wishes in them."),
     "doctor": ("skillopt_git.commands.doctor", "Show what there is to read, and what wants attention."),

@@ -6,6 +6,7 @@ Nothing reaches a terminal that could steer it: control, escape and direction-ch
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import textwrap
@@ -85,6 +86,22 @@ class Console:
         else:
             self._close_line()
             print(text, file=self._stdout)
+
+    def outputs(self, values: Mapping[str, str]) -> None:
+        """For the steps that follow in a workflow of GitHub Actions; elsewhere nothing."""
+        self._appended(
+            "GITHUB_OUTPUT", "".join(f"{name}={' '.join(value.split())}\n" for name, value in values.items())
+        )
+
+    def summary(self, markdown: str) -> None:
+        """On the page of a job of GitHub Actions; elsewhere nothing."""
+        self._appended("GITHUB_STEP_SUMMARY", markdown)
+
+    def _appended(self, variable: str, text: str) -> None:
+        path = os.environ.get(variable)
+        if path:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(text)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Fitted to the width of a terminal; one full line a row elsewhere."""

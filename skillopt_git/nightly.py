@@ -13,6 +13,7 @@ from typing import Any
 from skillopt_git import __version__, present, render, wiring
 from skillopt_git.accounts import cleaned, diagnostics, run_record
 from skillopt_git.bank import Bank
+from skillopt_git.bundle import bundle_of, bundle_text
 from skillopt_git.charts import Chart, scores_by_night
 from skillopt_git.config import Config, zone
 from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
@@ -28,12 +29,13 @@ from skillopt_git.placing import FROZEN, IN_WORDS, contradicted, frozen, outdate
 from skillopt_git.ports import Listener
 from skillopt_git.pulls import Told
 from skillopt_git.recall import History, Proposal
-from skillopt_git.record import events_of, evidence_of
+from skillopt_git.record import Placement, events_of, evidence_of
 from skillopt_git.remote import the_remote
 from skillopt_git.reviewing import Review
 from skillopt_git.targets import default_base
 from skillopt_git.tasksfile import given_tasks, shared_tasks
 from skillopt_git.views import RunView
+from skillopt_git.whole import write
 from skillopt_git.workshop import Workshop, open_workshop
 from skillopt_git.worktrees import differs, worktree_folders
 
@@ -41,13 +43,20 @@ from skillopt_git.worktrees import differs, worktree_folders
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """What a run is told beyond the settings. `anew`: an explicit look-back beats the checkpoint; `push_simulated`: a
-    simulated proposal may be pushed too; `pr`: what is proposed becomes a pull request."""
+    simulated proposal may be pushed too; `pr`: what is proposed becomes a pull request; `bundle`: what is
+    found goes into this file, and is recorded nowhere else."""
 
     dry_run: bool = False
     tasks_file: Path | None = None
     anew: bool = False
     push_simulated: bool = False
     pr: bool = False
+    bundle: Path | None = None
+
+    @property
+    def records(self) -> bool:
+        """Whether anything is written that another run could meet."""
+        return not self.dry_run and self.bundle is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +70,11 @@ class Ran:
     page: Path | None = None
     code: int = 0  # of what the other side refused
     told: Told | None = None
+
+    @property
+    def summary(self) -> str:
+        """A few lines with nothing in them that was typed."""
+        return render.summary(self.view, self.told.url if self.told else None)
 
     @property
     def exit_code(self) -> int:
@@ -96,7 +110,7 @@ def run(
     """One night in the repository at `path`, from now on; `clock` tells the time."""
     shop = open_workshop(path, config, now=clock(), simulated=model.simulated)
     door = model.open(shop.private, shop.redact)
-    with shop.private.lock() if not options.dry_run else _unlocked():
+    with shop.private.lock() if options.records else _unlocked():
         review = _review(shop, config, options)
         shop = review.at_base(shop) if review is not None and options.pr else shop
         return _Run(shop, config, options, door, clock, notify, review).whole()
@@ -104,7 +118,7 @@ def run(
 
 def _review(shop: Workshop, config: Config, options: Options) -> Review | None:
     """The other side, where the run is to speak with it."""
-    if options.dry_run or not (options.pr or config.propose.push):
+    if not options.records or not (options.pr or config.propose.push):
         return None
     remote = the_remote(shop.repo, config.propose.remote or None)
     forge = wiring.forge(config, shop.repo) if options.pr else None
@@ -156,7 +170,7 @@ class _Run:
         shop = self.shop
         taught = wiring.teachable(self.config, shop.repo, shop.base)
         notes = [*taught.notes, *wiring.unread(self.config), *self._local(taught.teachable)]
-        if not self.options.dry_run:
+        if self.options.records:
             notes += self._met()
             shop.sync()
             tidy(shop.desk())
@@ -167,6 +181,8 @@ class _Run:
         learned = self._learn(replace(inputs, history=history.without(stale)) if stale else inputs)
         if self.options.dry_run:
             return self._told(learned, None, next(iter(history.open), None), (), notes)
+        if self.options.bundle is not None:
+            return self._bundled(learned, history, stale, notes, self.options.bundle)
         now = self._meanwhile()
         still = stale if stale and any(item.branch == stale.branch for item in now.open) else None
         return self._written(learned, now, still, notes)
@@ -181,19 +197,34 @@ class _Run:
         shop.sync()
         return shop.history()
 
-    def _written(self, learned: Learned, history: History, stale: Proposal | None, notes: list[str]) -> Ran:
+    def _said(
+        self, learned: Learned, history: History, stale: Proposal | None, notes: list[str]
+    ) -> tuple[Placement | None, tuple[Event, ...]]:
+        """Where the night's edits go, and all it has to record. Foreseen: whatever would stop it stops it here."""
         shop = self.shop
         today = shop.stamp.now.astimezone(zone(self.config)).date()
         placement = place(shop, learned, history, stale, today, notes, self._approved)
         notes += contradicted(learned, history)
-        night = history.nights + 1
-        said = events_of(learned, shop.stamp, placement, night)
-        events = (
-            *said,
-            *settle(shop.stamp, learned, placement, history, stale),
-            *frozen(shop, history, self._approved),
-        )
+        said = events_of(learned, shop.stamp, placement, history.nights + 1)
+        ended = settle(shop.stamp, learned, placement, history, stale)
+        events = (*said, *ended, *frozen(shop, history, self._approved))
         self.finish.foresee(placement, events, evidence_of(learned))
+        return placement, events
+
+    def _bundled(self, learned: Learned, history: History, stale: Proposal | None, notes: list[str], path: Path) -> Ran:
+        """The night as a file, for whoever may record and propose it."""
+        shop = self.shop
+        placement, events = self._said(learned, history, stale, notes)
+        ran = self._told(learned, None if shop.stamp.simulated else history.nights + 1, None, events, notes)
+        bundle = bundle_of(learned, events, shop.base, shop.stamp, render.summary(ran.view, None))
+        text = bundle_text(bundle)
+        shop.ledger.scanner.refuse({str(path): text})
+        write(path, text.encode())
+        return replace(ran, record=ran.record | {"branch": placement.branch if placement else None})
+
+    def _written(self, learned: Learned, history: History, stale: Proposal | None, notes: list[str]) -> Ran:
+        shop, night = self.shop, history.nights + 1
+        placement, events = self._said(learned, history, stale, notes)
         self._record(learned, events)
         proposal = self.finish.publish(placement)
         if any(candidate.drafted for candidate in learned.candidates):

@@ -416,6 +416,12 @@ def _report(view: RunView, **told: object) -> str:
     return template.render(view=view, detail=_Detail(), private=True, **told)
 
 
+def summary(view: RunView, url: str | None) -> str:
+    """The night in a few lines that hold nothing that was typed: for a job's page, and for whoever proposes it."""
+    template = _templates("markdown").get_template("summary.md.j2")
+    return template.render(view=view, url=url, few=FEW)
+
+
 def html_page(title: str, body: str) -> str:
     """A page that needs nothing but itself. The title is any text, the body HTML."""
     return _templates("html").get_template("page.html.j2").render(title=_visible(title), body=body)

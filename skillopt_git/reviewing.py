@@ -31,6 +31,11 @@ class Review:
     pulls: list[PullRequest] = field(default_factory=list)
 
     @property
+    def name(self) -> str | None:
+        """The forge's, where there is one."""
+        return self.forge.name if self.forge is not None else None
+
+    @property
     def approved(self) -> frozenset[str]:
         """Branches whose pull request somebody approved: a push would take the approval away."""
         return frozenset(pull.head for pull in self.pulls if pull.state == "open" and pull.approved)

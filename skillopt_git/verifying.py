@@ -42,7 +42,7 @@ def _checked(item: Proposed, evidence_of: EvidenceOf) -> Checked:
         evidence = evidence_of(str(name)) if name else None
         problems = list(_about(item, evidence)) if evidence else [_missing(recorded, name)]
         if evidence:
-            found, told = _recomputed(evidence)
+            found, told = recomputed(evidence)
             problems += (
                 told if found == recorded else [f"the evidence gives {found}, and {recorded} is recorded", *told]
             )
@@ -73,7 +73,7 @@ def _about(item: Proposed, evidence: Evidence) -> Iterator[str]:
         yield "the evidence is about another document, or another text of it"
 
 
-def _recomputed(evidence: Evidence) -> tuple[Verdict, list[str]]:
+def recomputed(evidence: Evidence) -> tuple[Verdict, list[str]]:
     """The verdict that the rollouts give under the recorded settings, and which recorded figures differ."""
     rules = settings_of(evidence.settings)
     if evidence.rule == "evidence":

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from skillopt_git.commands.night import verb
 
-command = verb(dry_run=True)
+command = verb("dry-run")
 command.__doc__ = "Learn and report, but record and propose nothing."

@@ -1,10 +1,10 @@
-"""What `run` and `dry-run` share: all but whether anything is recorded."""
+"""What `run`, `dry-run` and `learn` share: all but where what they find goes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -28,9 +28,13 @@ from skillopt_git.commands.options import (
     source_flags,
 )
 from skillopt_git.console import Console
+from skillopt_git.errors import UsageError
+
+if TYPE_CHECKING:
+    from skillopt_git.nightly import Ran
 
 
-def verb(*, dry_run: bool) -> Callable[..., None]:
+def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
     def command(
         repo: Repo = Path(),
         source: Source = None,
@@ -66,11 +70,17 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
         allow_simulated: Annotated[
             bool, typer.Option("--allow-simulated", help="Push a simulated proposal too.")
         ] = False,
+        bundle: Annotated[
+            Path | None,
+            typer.Option(help="Where what is found goes, for `propose`.", hidden=kind != "learn"),
+        ] = None,
         json: AsJson = False,
         quiet: Quiet = False,
     ) -> None:
         from skillopt_git import nightly, wiring  # what a night needs would slow down every start
 
+        if (kind == "learn") is (bundle is None):
+            raise UsageError(f"`{kind}` {'needs' if bundle is None else 'takes no'} --bundle", "`learn --bundle FILE`")
         flags = (
             source_flags(source, claude_home, codex_home, copilot_home, jsonl_home)
             | reading_flags(scope, lookback_hours, max_sessions, max_tasks)
@@ -87,11 +97,12 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
             }
         )
         options = nightly.Options(
-            dry_run=dry_run,
+            dry_run=kind == "dry-run",
             tasks_file=tasks_file,
             anew=lookback_hours is not None,
             push_simulated=allow_simulated,
             pr=pr,
+            bundle=bundle,
         )
         config = settings(repo, flags)
         choice = wiring.chosen_model(config)
@@ -101,8 +112,27 @@ def verb(*, dry_run: bool) -> Callable[..., None]:
             console.json(ran.record)
         else:
             console.markdown(ran.report)
+        if kind == "run":
+            console.outputs(_outputs(ran))
+            console.summary(ran.summary)
         if ran.page is not None:
             console.note(f"the report with charts: {ran.page}")
         raise typer.Exit(ran.exit_code)
 
     return command
+
+
+def _outputs(ran: Ran) -> dict[str, str]:
+    """For the steps that follow in a workflow; the first ones are named as create-pull-request names them."""
+    from skillopt_git.commands.propose import outputs
+    from skillopt_git.pulls import Told
+
+    record = ran.record
+    return {
+        **outputs(ran.told or Told(operation="none"), record["branch"]),
+        "run-id": record["run"],
+        "edits-proposed": str(len(record["edits"])),
+        "edits-rejected": str(len(record["rejected"])),
+        "verdict": record["verdict"] or "",
+        "report-path": str(ran.page or ""),
+    }

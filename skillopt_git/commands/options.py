@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from skillopt_git.config import Config
+    from skillopt_git.reviewing import Review
     from skillopt_git.workshop import Workshop
 
 Repo = Annotated[Path, typer.Option("--repo", "--project", help="The repository; any folder in it will do.")]
@@ -112,3 +113,27 @@ def deciding(repo: Path) -> Iterator[Workshop]:
         tidy(shop.desk())
         shop.catch_up()
         yield shop
+
+
+@contextmanager
+def review(
+    repo: Path, *, pr: bool, simulated: bool = False, allow_simulated: bool = False
+) -> Iterator[tuple[Workshop, Review]]:
+    """The repository and its memory at the remote's base, and the other side of it. With `pr` a forge has to be there."""
+    from skillopt_git import wiring
+    from skillopt_git.config import load
+    from skillopt_git.gitrepo import GitRepo
+    from skillopt_git.remote import the_remote
+    from skillopt_git.reviewing import Review
+    from skillopt_git.workshop import open_workshop
+
+    opened = GitRepo.open(repo)
+    config = load(opened.root)
+    shop = open_workshop(opened, config, now=now(), simulated=simulated)
+    remote = the_remote(opened, config.propose.remote or None)
+    forge = wiring.forge(config, opened, required=pr)
+    other = Review(config=config, remote=remote, forge=forge, simulated=allow_simulated)
+    with shop.private.lock():
+        if pr:
+            other.refuse_public()
+        yield other.at_base(shop), other

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from skillopt_git.commands.night import verb
 
-command = verb(dry_run=False)
+command = verb("run")
 command.__doc__ = "Learn from recent sessions and leave a branch to review."
