@@ -12,6 +12,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO, assert_never
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Console:
     def _appended(self, variable: str, text: str) -> None:
         path = os.environ.get(variable)
         if path:
-            with open(path, "a", encoding="utf-8") as file:
+            with Path(path).open("a", encoding="utf-8") as file:
                 file.write(text)
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

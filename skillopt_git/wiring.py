@@ -28,7 +28,7 @@ from skillopt_git.languages import Reader
 from skillopt_git.learned import Models, Teachable
 from skillopt_git.model import Document, DocumentKind, Task
 from skillopt_git.needs import people
-from skillopt_git.ports import Backend, Redaction, SessionSource
+from skillopt_git.ports import Backend, Forge, Redaction, SessionSource
 from skillopt_git.private import Private
 from skillopt_git.redact import Redactor
 from skillopt_git.scope import Scope
@@ -276,3 +276,8 @@ def models(
     )
     judge = TaskJudge(rubric=RubricJudge(optimizer=backend, prompt=judge_question)).used_for(tasks)
     return Models(target=backend, optimizer=backend, judge=judge, skipped=skipped)
+
+
+def forge(config: Config, repo: GitRepo, *, required: bool) -> Forge | None:
+    """The forge of the remote that is pushed to; None where there is none and none is `required`."""
+    raise NotImplementedError

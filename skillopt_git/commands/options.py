@@ -119,7 +119,7 @@ def deciding(repo: Path) -> Iterator[Workshop]:
 def review(
     repo: Path, *, pr: bool, simulated: bool = False, allow_simulated: bool = False
 ) -> Iterator[tuple[Workshop, Review]]:
-    """The repository and its memory at the remote's base, and the other side of it. With `pr` a forge has to be there."""
+    """The repository and its memory at the remote's base, and its other side; with `pr` there has to be a forge."""
     from skillopt_git import wiring
     from skillopt_git.config import load
     from skillopt_git.gitrepo import GitRepo

@@ -1,0 +1,350 @@
+"""Nights that end in pull requests: a real server of git, scripted models, and a forge on which people act."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillopt_git import nightly, wiring
+from skillopt_git.bundle import read_bundle
+from skillopt_git.config import load
+from skillopt_git.errors import ForgeError, SafetyError
+from skillopt_git.nightly import Options, Ran
+from skillopt_git.pulls import metadata
+from tests.forge import ALICE, GUEST, STALE, Hub
+from tests.helpers import Repository
+from tests.nights import ALWAYS, PNPM, RULE, TICKET, Run, obedient, sessions, taught
+from tests.test_nightly_measured import choice
+
+Night = Callable[..., Ran]
+
+
+@pytest.fixture
+def hub(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
+    """A forge for the repository, which has its server as `origin`."""
+    server = tmp_path / "server.git"
+    repo.git("clone", "--quiet", "--bare", ".", str(server))
+    repo.git("remote", "add", "origin", f"file://{server}")
+    made = Hub(Repository(server))
+    monkeypatch.setattr(wiring, "forge", lambda *_, **__: made)
+    return made
+
+
+@pytest.fixture
+def night(repo: Repository, home: Path) -> Night:
+    """The next night, with a scripted model that always says the same. Its sessions are read again every time."""
+    began = datetime.now(UTC)
+    count = iter(range(100))
+
+    def call(script: Any = obedient, *, bundle: Path | None = None, **flags: Any) -> Ran:
+        config = load(repo.path, flags={"harvest.claude_home": str(home)} | flags)
+        model, _ = choice(script)
+        at = began + timedelta(days=next(count))
+        options = Options(anew=True, pr=bundle is None, bundle=bundle)
+        return nightly.run(repo.path, config, options, model=model, clock=lambda: at, notify=lambda _: None)
+
+    return call
+
+
+def outcomes(invoke: Run) -> list[tuple[str, str | None, str | None]]:
+    """(type, rule, reason) of what became of edits, the oldest first."""
+    events = invoke("log", "--limit", "1000")["events"]
+    kinds = {"adopted", "adopted-modified", "rejected", "unrejected", "expired", "superseded", "reverted"}
+    return [(item["type"], item["text"], item["reason"]) for item in reversed(events) if item["type"] in kinds]
+
+
+def test_the_first_night_opens_a_pull_request_and_the_second_writes_nothing(
+    repo: Repository, home: Path, hub: Hub, night: Night
+) -> None:
+    """Ready, for its rule is proven; found again by its branch, and left alone as it says what it said."""
+    sessions(home, repo, PNPM)
+
+    first = night()
+
+    (pull,) = hub.pulls.values()
+    assert (pull.title, pull.draft, pull.base) == (f"Learn: {RULE}", False, "main")
+    assert first.record["pull_request"] == {"number": 1, "url": pull.url, "state": "open", "draft": False}
+    assert hub.writes == ["create", "label"]
+    assert pull.labels == {"skillopt"}
+    assert hub.tip(pull.head) == repo.git("rev-parse", pull.head).strip()
+    assert f"- [x] <!-- skillopt:edit={first.record['edits'][0]['id']} --> Use pnpm" in pull.body
+    hub.writes.clear()
+    refs = hub.server.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads")
+
+    second = night()
+
+    assert hub.writes == []
+    assert second.record["pull_request"] == first.record["pull_request"]
+    assert hub.server.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads") == refs
+
+
+def test_a_new_rule_updates_the_pull_request_and_keeps_what_people_wrote(
+    repo: Repository, home: Path, hub: Hub, night: Night
+) -> None:
+    sessions(home, repo, PNPM)
+    night()
+    hub.edited(1, "Notes of your own between the two marks here are kept.", "Ask bob first.\r\nHe knows npm.")
+    sessions(home, repo, [*PNPM, *TICKET])
+
+    night()
+
+    (pull,) = hub.pulls.values()
+    assert pull.title == f"Learn: {RULE} (and 1 more)"
+    assert "<!-- skillopt:human -->\nAsk bob first.\nHe knows npm.\n<!-- /skillopt:human -->" in pull.body
+    assert hub.writes == ["create", "label", "update"]
+    told = metadata(pull.body)
+    assert told is not None
+    assert len(told["edits"]) == 2
+
+
+def test_a_closed_pull_request_is_a_rejection_with_its_reason(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """Remembered though the branch is gone, and neither the rule nor its branch comes back."""
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    hub.said(1, "I like npm", GUEST)
+    hub.said(1, "We move to bun")
+    hub.edited(1, "- [ ] <!-- skillopt:reason=style -->", "- [x] <!-- skillopt:reason=style -->")
+    hub.closed(1)
+    hub.server.git("update-ref", "-d", f"refs/heads/{branch}")
+
+    again = night()
+
+    assert outcomes(invoke) == [("rejected", RULE, "style: We move to bun")]
+    assert (again.record["edits"], again.record["pull_request"]) == ([], None)
+    assert again.record["reason"] == "all_suppressed"
+    assert len(hub.pulls) == 1
+    assert invoke("rejections", "list")["rejections"][0]["text"] == RULE
+
+
+def test_a_pull_request_that_is_opened_again_takes_the_refusal_back(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    tip = hub.tip(branch)
+    hub.closed(1)
+    night()
+    hub.server.git("update-ref", f"refs/heads/{branch}", tip)  # the button "Restore branch"
+    hub.reopened(1)
+
+    again = night()
+
+    assert [kind for kind, _, _ in outcomes(invoke)] == ["rejected", "unrejected"]
+    assert again.record["pull_request"]["number"] == 1
+    assert [item["branch"] for item in invoke("status")["open"]] == [branch]
+
+
+@pytest.mark.parametrize("how", ["merge", "squash"])
+def test_a_merged_pull_request_is_adopted(
+    how: str, repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """By what is at the base, however it was merged; the clone's own main need not have it."""
+    sessions(home, repo, PNPM)
+    night()
+    hub.merged(1, how=how)
+
+    again = night()
+
+    assert [kind for kind, _, _ in outcomes(invoke)] == ["adopted"]
+    assert again.record["pull_request"] is None
+    assert RULE not in repo.git("show", "main:README.md")
+
+
+def test_what_was_taken_out_before_merging_is_refused(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """The other rule is adopted."""
+    sessions(home, repo, [*PNPM, *TICKET])
+    night()
+    branch = hub.pulls[1].head
+    kept, dropped = (line for line in hub.server.git("log", "--format=%s", f"main..{branch}").splitlines()[::-1])
+    first = hub.server.git("rev-list", "--reverse", f"main..{branch}").split()[0]
+    tree = hub.server.git("rev-parse", f"{first}^{{tree}}").strip()
+    commit = hub.server.git("commit-tree", tree, "-p", "main", "-m", "Take one of them").strip()
+    hub.arrived(1, commit)
+
+    night()
+
+    found = {rule: (kind, reason) for kind, rule, reason in outcomes(invoke)}
+    assert found[kept.removeprefix("Learn: ")][0] == "adopted"
+    assert found[dropped.removeprefix("Learn: ")] == ("rejected", "left out of the merge")
+
+
+def test_what_a_bot_closes_or_a_deleted_base_is_no_refusal(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """It may be proposed again, on a branch of another name."""
+    sessions(home, repo, PNPM)
+    night()
+    hub.closed(1, STALE)
+
+    again = night()
+
+    assert [kind for kind, _, _ in outcomes(invoke)] == ["expired"]
+    assert again.record["pull_request"]["number"] == 2
+    assert hub.pulls[2].head != hub.pulls[1].head
+    hub.base_deleted(2)
+    assert night().record["pull_request"]["number"] == 3
+    assert [kind for kind, _, _ in outcomes(invoke)] == ["expired", "expired"]
+
+
+def test_an_edit_that_is_unticked_leaves_the_branch(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    sessions(home, repo, [*PNPM, *TICKET])
+    edits = {item["text"]: item["id"] for item in night().record["edits"]}
+    gone = edits[RULE]
+    hub.edited(1, f"- [x] <!-- skillopt:edit={gone} -->", f"- [ ] <!-- skillopt:edit={gone} -->")
+
+    night()
+
+    assert outcomes(invoke) == [("rejected", RULE, "unticked")]
+    (pull,) = hub.pulls.values()
+    assert gone not in pull.body
+    assert RULE not in hub.server.git("show", f"{pull.head}:{invoke('status')['open'][0]['edits'][0]['target']}")
+
+
+def test_an_approved_pull_request_is_left_alone(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """One comment says so; what is learned meanwhile waits."""
+    sessions(home, repo, PNPM)
+    night()
+    tip = hub.tip(hub.pulls[1].head)
+    hub.approved(1)
+    sessions(home, repo, [*PNPM, *TICKET])
+    hub.writes.clear()
+
+    ran = night()
+    night()
+
+    assert hub.tip(hub.pulls[1].head) == tip
+    assert hub.writes == ["comment"]
+    assert "approved already" in hub.comments[1, "frozen"]
+    assert any("to wait" in note for note in ran.record["notes"])
+
+
+def test_a_branch_that_somebody_wrote_to_is_never_pushed_over(
+    repo: Repository, home: Path, hub: Hub, night: Night
+) -> None:
+    sessions(home, repo, PNPM)
+    night()
+    branch = hub.pulls[1].head
+    commit = hub.server.git("commit-tree", f"{branch}^{{tree}}", "-p", branch, "-m", "Review").strip()
+    hub.server.git("update-ref", f"refs/heads/{branch}", commit)
+    sessions(home, repo, [*PNPM, *TICKET])
+
+    night()
+
+    assert hub.tip(branch) == commit
+    assert "somebody committed to it" in hub.comments[1, "frozen"]
+
+
+def test_where_no_pull_request_may_be_opened_an_issue_tells_of_the_branch(
+    repo: Repository, home: Path, hub: Hub, night: Night
+) -> None:
+    """And where there are no issues, the report alone. The branch is there either way."""
+    sessions(home, repo, PNPM)
+    hub.refused["create"] = ForgeError("not_permitted", "Actions may not open pull requests", "turn it on")
+
+    first = night()
+
+    assert [title for title, _, _ in hub.issues] == [f"Learn: {RULE}"]
+    assert any("but an issue" in note and "turn it on" in note for note in first.record["notes"])
+    assert first.exit_code == 0
+    hub.refused["issue"] = ForgeError("missing", "issues are turned off")
+    second = night()
+    assert any("and no issue" in note for note in second.record["notes"])
+    assert hub.tip(str(first.record["branch"]))
+
+
+def test_a_forge_that_fails_costs_the_night_nothing_but_the_pull_request(
+    repo: Repository, home: Path, hub: Hub, night: Night
+) -> None:
+    """It is recorded, told by its exit code, and made up for by the next."""
+    sessions(home, repo, PNPM)
+    hub.refused["create"] = ForgeError("network", "no answer", retryable=True)
+
+    first = night()
+
+    assert first.exit_code == 75
+    assert any(note.startswith("no pull request: no answer") for note in first.record["notes"])
+    hub.refused.clear()
+    assert night().record["pull_request"]["number"] == 1
+
+
+def test_nothing_goes_to_where_everybody_can_read_unless_that_is_said(
+    repo: Repository, home: Path, hub: Hub, night: Night
+) -> None:
+    """Before anything is learned."""
+    sessions(home, repo, PNPM)
+    hub.is_public = True
+
+    with pytest.raises(SafetyError, match="is public"):
+        night()
+
+    assert hub.server.git("for-each-ref", "refs/heads/sleep") == ""
+    assert night(**{"propose.public": "summary"}).record["pull_request"]["number"] == 1
+
+
+def test_what_is_superseded_here_is_closed_there_marked_as_ours(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """A rule that was refused by a verb closes its pull request, and nobody hears that as another refusal."""
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    invoke("reject", branch, "--reason", "no")
+
+    night()
+
+    assert hub.pulls[1].state == "closed"
+    assert "rejected: no" in hub.comments[1, "settled"]
+    night()
+    assert outcomes(invoke) == [("rejected", RULE, "no")]
+
+
+def test_a_draft_is_opened_as_one(repo: Repository, home: Path, hub: Hub, night: Night) -> None:
+    sessions(home, repo, PNPM)
+
+    night(**{"gate.mode": "off"})
+
+    assert hub.pulls[1].draft
+    assert hub.pulls[1].title.startswith("[ungated]")
+
+
+# --- in two jobs -------------------------------------------------------------------------------------------------
+
+
+def test_what_a_bundle_brings_is_what_a_run_would_have_made(
+    repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run
+) -> None:
+    """Learning writes nothing but the file; who proposes it needs no model. Again is the same."""
+    sessions(home, repo, PNPM)
+    refs = repo.git("for-each-ref")
+    path = tmp_path / "night.json"
+
+    ran = night(bundle=path)
+
+    assert repo.git("for-each-ref") == refs
+    assert ran.record["verdict"] == "strong"
+    bundle = read_bundle(path)
+    assert [event.text for event in bundle.proposed] == [RULE]
+    assert "lodash" not in path.read_text()  # no word of what was typed
+
+    told = invoke("propose", str(path))
+
+    assert told["operation"] == "created"
+    assert hub.pulls[1].title == f"Learn: {RULE}"
+    assert f"- {RULE}\n" in taught(repo, hub.pulls[1].head)
+    assert [(item["recorded"], item["problems"]) for item in invoke("verify", "--local")["edits"]] == [("strong", [])]
+    hub.writes.clear()
+    assert invoke("propose", str(path))["operation"] == "none"
+    assert hub.writes == []
+    assert ALWAYS
+    assert ALICE
