@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import comb, sqrt
+from math import comb, prod, sqrt
 from statistics import NormalDist, fmean
 
 PRIOR_SD = 0.10  # of true effects, as a share of tasks passed: what learned rules do is seldom more
@@ -51,26 +51,21 @@ def stratified_p(tasks: Sequence[Arms]) -> float:
 
     The exact conditional test, task by task as strata; 1.0 where nothing could differ.
     """
-    ways: list[int] = [1]  # by candidate passes so far
-    reached = 0
+    in_all = prod(comb(task.base_of + task.cand_of, task.base + task.cand) for task in tasks)
+    digit = in_all.bit_length() + 1  # bits that hold any number of ways
+    ways, reached = 1, 0  # a digit for each number of passes: in the product, passes are added and ways multiplied
     for task in tasks:
         passes = task.base + task.cand
         least = max(0, passes - task.base_of)
         most = min(task.cand_of, passes)
-        own = [comb(task.cand_of, at) * comb(task.base_of, passes - at) for at in range(least, most + 1)]
-        ways = _convolved(ways, own)
+        own = (comb(task.cand_of, at) * comb(task.base_of, passes - at) for at in range(least, most + 1))
+        ways *= sum(count << at * digit for at, count in enumerate(own))
         reached += task.cand - least
-    return sum(ways[reached:]) / sum(ways)
+    as_many = (ways >> reached * digit) % ((1 << digit) - 1)  # the sum of the digits, as in casting out nines
+    return as_many / in_all
 
 
-def _convolved(one: Sequence[int], other: Sequence[int]) -> list[int]:
-    both = [0] * (len(one) + len(other) - 1)
-    for at, ways in enumerate(one):
-        for more, own in enumerate(other):
-            both[at + more] += ways * own
-    return both
-
-
+@cache  # of each task that was measured often enough, whenever a verdict is asked for
 def fisher_p(task: Arms) -> float:
     """The chance of as few passes under the candidate, or fewer (Fisher's exact test, one-sided)."""
     return stratified_p([Arms(task.cand, task.cand_of, task.base, task.base_of)])

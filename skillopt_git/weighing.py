@@ -19,6 +19,7 @@ FIRST_PAIRS = 2  # of each task; where they show no gain nothing more is spent
 SUSPECT_OF = 5  # pairs on which a task is suspected to have got worse: it passed 4 and passes 2 at most
 _PASSED, _PASSES = 0.8, 0.4
 CONFIRMED_P = 0.05  # of Fisher's test on twice as many
+BENEFIT = frozenset[Verdict]({"strong", "suggestive"})  # a benefit is in sight: only then is harm looked for
 CLOSED_FROM = 4  # the night from which a trial that speaks against its candidate is closed
 
 

@@ -37,7 +37,7 @@ OWNERS = {
     "git": {"gitrepo"},
     "jinja2": {"render"},
     "msgspec": {"packed"},
-    "numpy": {"simulation"},
+    "numpy": {"campaign", "simulation"},
     "py3langid": {"languages"},
     "pydantic": {"schema"},
     "rapidfuzz": {"similarity"},
