@@ -17,6 +17,7 @@ import numpy as np
 from skillopt_git.config import Gate
 from skillopt_git.simulation import (
     HARMFUL,
+    NOTHING,
     POINTS,
     Counts,
     Effect,
@@ -78,7 +79,7 @@ def course(
         (told,) = pairs(Nights(base[np.newaxis], cand[np.newaxis], judge_noise, rng), rules)
         return told
 
-    known = Known(_unmeasured(tasks), _unmeasured(len(chances.guard)))
+    known = Known(_unmeasured(tasks), NOTHING)
     at, weighed = 0, Weighed("unverified", "", {})
     while at < rules.nights:
         has_room = known.primary[:, 3] < rules.pairs
@@ -218,7 +219,7 @@ def guarding(world: World, rules: Gate) -> Guarding:
 def _refused(guard: Pairs, rules: Gate) -> bool:
     """Whether a rule that mends its own three tasks is refused for what these others do."""
     first, others, again = (_mended(count) for count in (FIRST_PAIRS, rules.rollouts - FIRST_PAIRS, 0))
-    start = Known(_unmeasured(len(first)), _unmeasured(len(guard.first)))
+    start = Known(_unmeasured(len(first)), NOTHING)
     weighed, _ = night(Pairs(first, others, again), rules, before=start, guard=lambda: guard)
     return weighed.verdict == "harmful"
 

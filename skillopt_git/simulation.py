@@ -285,7 +285,8 @@ def night(
     weighed = _ruled(known, rules, nights)
     if weighed.verdict in BENEFIT:
         told = guard()
-        known = replace(known, guard=before.guard + told.first + told.others)
+        asked = told.first + told.others
+        known = replace(known, guard=before.guard + asked if len(before.guard) else asked)
         known = Known(_suspected(known.primary, tried.again), _suspected(known.guard, told.again))
         weighed = _ruled(known, rules, nights)
     return weighed, known
