@@ -22,10 +22,10 @@ from skillopt_git.ports import Reply, Request
 from skillopt_git.replay import replay
 from skillopt_git.simulation import World, shifted
 from tests.learning import RULE, SKILL, TICKET, acts, models, task, told
-from tests.proving import GUARD, OVERSTATED, RULES, error, nothing, thirty_nights, tolerance
+from tests.proving import GUARD, OPEN, OVERSTATED, RULES, error, nothing, thirty_nights, tolerance
 from tests.test_pairing import ADD, TEXT
 
-TRIALS = 600
+TRIALS = 400
 NO_GUARD = replace(RULES, guard=0)
 NONE = np.zeros(0)
 
@@ -155,7 +155,7 @@ def test_drafts_without_effect_are_gone_in_four_nights_where_new_tasks_come(task
     found = drafts(nulls(tasks, tasks, replace(RULES, rollouts=3, pairs=3)))
     assert len(found) > 40
     assert median(item.nights for item in found) == 4
-    assert fmean(item.open for item in found) <= 0.02 + 3 * error(0.02, len(found))
+    assert fmean(item.open for item in found) <= OPEN + 3 * error(OPEN, len(found))
 
 
 def test_without_the_closing_rule_they_would_stay() -> None:
