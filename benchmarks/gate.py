@@ -116,7 +116,7 @@ def sees_what_is_mended(repetitions: int) -> Iterator[Line]:
             yield close_to(what, one_night(world, always(after)).adoption, strong, repetitions)
             if (tasks, before) == (2, 0.2):
                 ten = one_night(world, always(after), replace(RULES, rollouts=10)).adoption
-                yield plain(f"{what}, 10 pairs, the first 2 may end it", ten, repetitions)
+                yield plain(f"{what}, 10 pairs (98 known at once)", ten, repetitions)
     for tasks, by_rate in MENDING_NONE.items():
         for rate, known in by_rate.items():
             world = World(tasks=tasks, rates=(rate,), repetitions=repetitions, seed=1)

@@ -277,7 +277,7 @@ def test_a_rule_that_spoils_others_is_not_adopted_for_mending_its_own() -> None:
 )
 def test_over_thirty_nights_gains_are_not_overstated(nights: int, tasks: int, fresh: int, fixed: bool) -> None:
     """What is shown of adopted rules is at most one and a half times what they truly gain; far more is seen."""
-    found = thirty_nights(campaigns=100, seed=1, nights=nights, tasks=tasks, fresh=fresh, fixed=fixed)
+    found = thirty_nights(campaigns=60, seed=1, nights=nights, tasks=tasks, fresh=fresh, fixed=fixed)
     assert len(found.each) > 30
     assert found.shown <= OVERSTATED
     assert found.error < 0.15

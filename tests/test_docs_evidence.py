@@ -57,7 +57,7 @@ def test_its_tables_of_many_nights_are_those_that_are_printed(tasks: int, say: C
     """By the command above each, and within the error of a short simulation."""
     command = f"skillopt-git simulate --tasks {tasks}\n"
     assert command in PAGE
-    told = say("simulate", "--tasks", str(tasks), "--repetitions", "400")
+    told = say("simulate", "--tasks", str(tasks), *SHORT)
     heads = (MANY_NIGHTS, "a rule that is good for its own tasks") if tasks == 8 else (MANY_NIGHTS,)
     for head in heads:
         known, printed = rows(PAGE.partition(command)[2], head), rows(told, head)
@@ -68,5 +68,5 @@ def test_its_tables_of_many_nights_are_those_that_are_printed(tasks: int, say: C
                 if said.endswith("%") and "open" not in label:
                     share = float(said.rstrip(" %")) / 100
                     assert float(now.rstrip(" %")) / 100 == pytest.approx(
-                        share, abs=0.01 + 3 * sqrt(share * (1 - share) * (1 / 200 + 1 / 1000))
+                        share, abs=0.01 + 3 * sqrt(share * (1 - share) * (1 / 100 + 1 / 1000))
                     )

@@ -105,19 +105,19 @@ def test_without_any_noise_nothing_is_adopted_or_left_as_a_draft_by_chance() -> 
 @pytest.mark.parametrize("tasks", ONE_NIGHT)
 def test_the_shares_that_are_known_of_one_night(tasks: int) -> None:
     """Strong, and suggestive, by what the rule does to each task."""
-    world = World(tasks=tasks, repetitions=1200, seed=7)
+    world = World(tasks=tasks, repetitions=800, seed=7)
     for points, (strong, suggestive) in ONE_NIGHT[tasks].items():
         found = one_night(world, gaining(points))
-        assert found.adoption == pytest.approx(strong / 100, abs=tolerance(strong, 1200)), points
-        assert found.drafts == pytest.approx(suggestive / 100, abs=tolerance(suggestive, 1200)), points
+        assert found.adoption == pytest.approx(strong / 100, abs=tolerance(strong, 800)), points
+        assert found.drafts == pytest.approx(suggestive / 100, abs=tolerance(suggestive, 800)), points
 
 
 @pytest.mark.parametrize("tasks", MENDING_SOME)
 def test_the_shares_that_are_known_of_rules_that_mend_some_failing_tasks(tasks: int) -> None:
     strong, suggestive = MENDING_SOME[tasks]
-    found = one_night(World(tasks=tasks, noise="low", repetitions=1200, seed=7), mending_failing(20))
-    assert found.adoption == pytest.approx(strong / 100, abs=tolerance(strong, 1200))
-    assert found.drafts == pytest.approx(suggestive / 100, abs=tolerance(suggestive, 1200))
+    found = one_night(World(tasks=tasks, noise="low", repetitions=800, seed=7), mending_failing(20))
+    assert found.adoption == pytest.approx(strong / 100, abs=tolerance(strong, 800))
+    assert found.drafts == pytest.approx(suggestive / 100, abs=tolerance(suggestive, 800))
 
 
 @pytest.mark.parametrize("tasks", MENDING_ALL)

@@ -272,7 +272,10 @@ def _outlook(over_nights: Sequence[Prospect], trials: World, gate: Gate) -> Iter
     if longest.fresh and longest.null_draft_open is not None:
         yield f"With {_new_tasks(longest.fresh)} it is {_percent(longest.null_draft_open)}."
     within = 100 * 1.96 * sqrt(0.25 / trials.repetitions)
-    yield f"These shares are drawn from {trials.repetitions:,} trials and right within {within:.1f} points."
+    yield (
+        f"How often something is adopted is drawn from {trials.repetitions:,} trials and right within {within:.1f} "
+        "points; drafts of such rules are few, and what becomes of them is known less exactly."
+    )
 
 
 def _nights(count: float | None) -> str:
