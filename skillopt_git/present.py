@@ -200,11 +200,7 @@ def run_view(
         verdict=learned.verdict,
         reason=learned.reason,
         edits=tuple(view for candidate, view in views if view.id in put or (dry_run and candidate.accepted)),
-        proven=tuple(
-            view
-            for candidate, view in views
-            if candidate.drafted and candidate.accepted and not dry_run
-        ),
+        proven=tuple(view for candidate, view in views if candidate.drafted and candidate.accepted and not dry_run),
         rejected=tuple(
             view for candidate, view in views if not candidate.accepted and candidate.verdict != "suggestive"
         ),

@@ -125,7 +125,7 @@ def run_on(
         notify=lambda _: None,
     )
     going_on = GoingOn(str(before.trial), before.evidence) if before and before.evidence else None
-    return trial(ADD, TEXT, ((SKILL, TEXT.text),), held_out, rested={}, bench=bench, ended=0, going_on=going_on)
+    return trial((ADD,), TEXT, ((SKILL, TEXT.text),), held_out, rested={}, bench=bench, ended=0, going_on=going_on)
 
 
 # --- what becomes of rules ---------------------------------------------------------------------------------------
@@ -158,19 +158,23 @@ def test_drafts_without_effect_are_gone_in_four_nights_where_new_tasks_come(task
     assert fmean(item.open for item in found) <= OPEN + 3 * error(OPEN, len(found))
 
 
-def test_without_the_closing_rule_they_would_stay() -> None:
-    """What closes them is e < 1 from the fourth night on; nothing before does."""
+def test_what_ends_a_draft_without_effect() -> None:
+    """e < 1 from the fourth night on; before that only harm, or tasks measured enough with no benefit in sight."""
     ended = [item for item in drafts(nulls(8, 8, replace(RULES, rollouts=3, pairs=3))) if item.end == "left"]
-    assert min(item.nights for item in ended if item.weighed.closed) == 4
-    assert fmean(item.weighed.closed for item in ended) > 0.8
-    assert all(item.weighed.numbers["e"] < 1 for item in ended if item.weighed.closed)
+    closed = [item for item in ended if item.weighed.closed]
+    assert min(item.nights for item in closed) == 4
+    assert all(item.weighed.numbers["e"] < 1 for item in closed)
+    assert len(closed) / len(ended) > 0.5
+    assert {item.weighed.verdict for item in ended} <= {"harmful", "inconclusive"}
 
 
-def test_drafts_whose_tasks_were_measured_enough_wait_for_another() -> None:
-    """Ten pairs of a task are two nights; then nothing is measured until the need has a new task."""
-    waiting = [item for item in drafts(nulls(8, 0)) if item.end == "waits"]
-    assert len(waiting) / len(drafts(nulls(8, 0))) == pytest.approx(0.72, abs=0.18)
+def test_drafts_whose_tasks_were_measured_enough_wait_only_while_a_benefit_is_in_sight() -> None:
+    """Ten pairs of a task are a few nights; then nothing is measured until the need has a new task."""
+    found = drafts(nulls(8, 0))
+    waiting = [item for item in found if item.end == "waits"]
+    assert 0.2 < len(waiting) / len(found) < 0.5
     assert {item.nights for item in waiting} <= {2, 3, 4, 5}
+    assert {item.weighed.verdict for item in waiting} == {"suggestive"}
     assert all(item.open for item in waiting)
 
 
@@ -191,7 +195,8 @@ def test_more_nights_and_new_tasks_prove_more() -> None:
         assert (same.adopted_first[effect] or 0) < (same.adopted_week[effect] or 0) < (new.adopted_week[effect] or 0)
         assert (new.adopted_week[effect] or 0) <= (new.adopted[effect] or 0)
     assert same.adopted_week == same.adopted  # after some nights its tasks were measured enough
-    assert (same.null_draft_nights_median, new.null_draft_nights_median) == (14, 4)
+    assert (same.null_draft_nights_median, new.null_draft_nights_median) == (4, 4)
+    assert (new.null_draft_open or 0) < (same.null_draft_open or 0)
     assert same.harmful_adopted <= 0.005 + 3 * error(0.005, TRIALS)
 
 
