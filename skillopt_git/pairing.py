@@ -30,9 +30,7 @@ from skillopt_git.model import (
     Score,
     Task,
 )
-from skillopt_git.weighing import FIRST_PAIRS, SUSPECT_OF, Measured, Weighed, futile, suspects, weigh
-
-_BENEFIT = frozenset({"strong", "suggestive"})
+from skillopt_git.weighing import BENEFIT, FIRST_PAIRS, SUSPECT_OF, Measured, Weighed, futile, suspects, weigh
 
 
 def trial(
@@ -157,7 +155,7 @@ class _Measuring:
         self._measure(open_, FIRST_PAIRS)
         if not futile(parts(self._tonight())[0]):
             self._measure(open_, rules.rollouts - FIRST_PAIRS)
-        if open_ and weigh(self._pooled()[0], gate=rules, nights=self.nights).verdict in _BENEFIT:
+        if open_ and weigh(self._pooled()[0], gate=rules, nights=self.nights).verdict in BENEFIT:
             self._measure(guard, rules.rollouts)
             worse = {item.task for part in self._pooled() for item in suspects(part)}
             self._measure([task for task in (*open_, *guard) if task.id in worse], SUSPECT_OF)

@@ -8,9 +8,10 @@ elsewhere. All shares are of 1.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -19,13 +20,14 @@ from numpy.typing import NDArray
 from skillopt_git import gate
 from skillopt_git.config import Gate
 from skillopt_git.model import Pair, Score, Verdict
-from skillopt_git.weighing import FIRST_PAIRS, SUSPECT_OF, Measured, futile, suspects, weigh
+from skillopt_git.weighing import BENEFIT, FIRST_PAIRS, SUSPECT_OF, Measured, Weighed, futile, suspects, weigh
 
-Noise = Literal["low", "medium", "high"]
+Noise = Literal["none", "low", "medium", "high"]
 Rates: TypeAlias = NDArray[np.float64]  # chances of passing, by repetition and task
 Effect: TypeAlias = Callable[[Rates], Rates]
 
-SPREAD: Mapping[Noise, float] = {"low": 0.4, "medium": 2.0, "high": 20.0}  # of a Beta distribution: a + b, a = b
+# Of a Beta distribution: a + b, where a = b. Towards 0 only chances of 0 and 1 are left.
+SPREAD: Mapping[Noise, float] = {"none": 0.0, "low": 0.4, "medium": 2.0, "high": 20.0}
 POINTS = (10, 20, 30)
 STEPS = range(5, 65, 5)  # points: among these the smallest effect that is detected is looked for
 DETECTED = 0.8
@@ -45,8 +47,9 @@ class World:
     """What is simulated. Each task's chance of passing is drawn anew for every repetition.
 
     `rates` are drawn from as they are; else `seen`, passes of so many rollouts, say how likely each chance is; else
-    `noise` does: `low` where most tasks nearly always pass or fail, `medium` where any chance is as likely as another,
-    `high` where most are tossed coins. `judge_noise` is the standard deviation of the judge's soft score.
+    `noise` does: `none` where each task always passes or always fails, `low` where most nearly do, `medium` where any
+    chance is as likely as another, `high` where most are tossed coins. `judge_noise` is the standard deviation of the
+    judge's soft score.
     """
 
     tasks: int = 8
@@ -62,6 +65,8 @@ class World:
         if self.rates:
             return rng.choice(np.array(self.rates, dtype=np.float64), shape)
         half = SPREAD[self.noise] / 2
+        if not (self.seen or half):
+            return rng.integers(2, size=shape).astype(np.float64)
         # What was seen of a task leaves a Beta distribution of its chance, under a uniform prior as in `stats`.
         likely = [(passes + 1.0, of - passes + 1.0) for passes, of in self.seen] or [(half, half)]
         of_each = np.array(likely, dtype=np.float64)[rng.integers(len(likely), size=shape)]
@@ -217,60 +222,107 @@ class Found:
 
 # --- the shipped gates -------------------------------------------------------------------------------------------
 
-_Counts: TypeAlias = tuple[int, int, int, int]  # of a task: passes under base, under candidate, pairs up, all pairs
+Counts: TypeAlias = NDArray[np.int64]  # by task: passes under base, under candidate, pairs up, all pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """What each task would answer in one night: in its first pairs, in the others, and if it seems to get worse."""
+
+    first: Counts
+    others: Counts
+    again: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The pairs of a trial so far: of the tasks that need the rule, and of its guard."""
+
+    primary: Counts
+    guard: Counts
+
+
+NOTHING: Counts = np.zeros((0, 4), dtype=np.int64)
 
 
 def _evidence(nights: Nights, rules: Gate) -> Found:
-    most = rules.rollouts + SUSPECT_OF
-    base, cand = nights.base(most).hard, nights.cand(most).hard
-    stages = [_counts(base, cand, pairs) for pairs in (FIRST_PAIRS, rules.rollouts, most)]
-    ruled = [_night(first, full, again, rules) for first, full, again in zip(*stages, strict=True)]
+    start = Known(np.zeros((nights.tasks, 4), dtype=np.int64), NOTHING)
+    ruled = [night(tried, rules, before=start) for tried in pairs(nights, rules)]
     return Found(
-        adoption=_share([verdict == "strong" for verdict, _ in ruled]),
-        rollouts=float(np.mean([rollouts for _, rollouts in ruled])),
-        drafts=_share([verdict == "suggestive" for verdict, _ in ruled]),
+        adoption=_share([weighed.verdict == "strong" for weighed, _ in ruled]),
+        rollouts=float(np.mean([2 * known.primary[:, 3].sum() for _, known in ruled])),
+        drafts=_share([weighed.verdict == "suggestive" for weighed, _ in ruled]),
     )
 
 
-def _counts(base: NDArray[np.bool_], cand: NDArray[np.bool_], pairs: int) -> list[list[_Counts]]:
-    """After so many pairs, by repetition and task."""
-    base, cand = base[..., :pairs], cand[..., :pairs]
-    each = (base.sum(2), cand.sum(2), (cand & ~base).sum(2), np.full(base.shape[:2], pairs))
-    return [[(b, c, up, of) for b, c, up, of in night] for night in np.stack(each, axis=2).tolist()]
+def pairs(nights: Nights, rules: Gate) -> list[Pairs]:
+    """For each of the nights."""
+    ends = (0, FIRST_PAIRS, rules.rollouts, rules.rollouts + SUSPECT_OF)
+    base, cand = nights.base(ends[-1]).hard, nights.cand(ends[-1]).hard
+    stages = [_counts(base[..., start:end], cand[..., start:end]) for start, end in pairwise(ends)]
+    return [Pairs(*stage) for stage in zip(*stages, strict=True)]
 
 
-def _night(
-    first: Sequence[_Counts], full: Sequence[_Counts], again: Sequence[_Counts], rules: Gate
-) -> tuple[Verdict, int]:
-    """The verdict of one night as a run takes it, and its rollouts."""
-    told = first if _futile(_in_order(first)) else full
-    verdict = _verdict(_in_order(told), rules)
-    if verdict in ("strong", "suggestive"):
-        worse = {item.task for item in suspects(_measured(told))}
-        if worse:
-            told = [again[at] if str(at) in worse else counts for at, counts in enumerate(told)]
-            verdict = _verdict(_in_order(told), rules)
-    return verdict, 2 * sum(of for *_, of in told)
+def _counts(base: NDArray[np.bool_], cand: NDArray[np.bool_]) -> Counts:
+    """By repetition and task."""
+    of = np.full(base.shape[:2], base.shape[2])
+    return np.stack((base.sum(2), cand.sum(2), (cand & ~base).sum(2), of), axis=2)
 
 
-def _in_order(counts: Sequence[_Counts]) -> tuple[_Counts, ...]:
+def unguarded() -> Pairs:
+    return Pairs(NOTHING, NOTHING, NOTHING)
+
+
+def night(
+    tried: Pairs, rules: Gate, *, before: Known, guard: Callable[[], Pairs] = unguarded, nights: int = 1
+) -> tuple[Weighed, Known]:
+    """What a trial decides after one more night, as a run takes it (`pairing`), and all its pairs by then.
+
+    The guard is asked only where a benefit is in sight.
+    """
+    tonight = tried.first if _futile(_in_order(tried.first)) else tried.first + tried.others
+    known = replace(before, primary=before.primary + tonight)
+    weighed = _ruled(known, rules, nights)
+    if weighed.verdict in BENEFIT:
+        told = guard()
+        asked = told.first + told.others
+        known = replace(known, guard=before.guard + asked if len(before.guard) else asked)
+        known = Known(_suspected(known.primary, tried.again), _suspected(known.guard, told.again))
+        weighed = _ruled(known, rules, nights)
+    return weighed, known
+
+
+def _suspected(counts: Counts, again: Counts) -> Counts:
+    """With the pairs on which tasks that seem to have got worse are measured again."""
+    worse = {item.task for item in suspects(_measured(counts.tolist()))}
+    return np.where([[str(at) in worse] for at in range(len(counts))], counts + again, counts) if worse else counts
+
+
+_Ordered: TypeAlias = tuple[tuple[int, ...], ...]
+
+
+def _in_order(counts: Counts) -> _Ordered:
     """Tasks are in no order: equal counts are decided once."""
-    return tuple(sorted(counts))
+    return tuple(sorted(map(tuple, counts.tolist())))
 
 
 @lru_cache(maxsize=200_000)
-def _futile(counts: tuple[_Counts, ...]) -> bool:
+def _futile(counts: _Ordered) -> bool:
     return futile(_measured(counts))
 
 
-@lru_cache(maxsize=200_000)
-def _verdict(counts: tuple[_Counts, ...], rules: Gate) -> Verdict:
-    return weigh(_measured(counts), gate=rules).verdict
+def _ruled(known: Known, rules: Gate, nights: int) -> Weighed:
+    return _weighed(_in_order(known.primary), _in_order(known.guard), rules, nights)
 
 
-def _measured(counts: Sequence[_Counts]) -> list[Measured]:
+@lru_cache(maxsize=50_000)
+def _weighed(primary: _Ordered, guard: _Ordered, rules: Gate, nights: int) -> Weighed:
+    return weigh(_measured(primary), _measured(guard, "guard "), gate=rules, nights=nights)
+
+
+def _measured(counts: Iterable[Sequence[int]], prefix: str = "") -> list[Measured]:
     """Tasks with these counts, each of another session."""
-    return [_task(str(at), *counted) for at, counted in enumerate(counts)]
+    return [_task(f"{prefix}{at}", *counted) for at, counted in enumerate(counts)]
 
 
 @cache

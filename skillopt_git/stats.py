@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import comb, sqrt
+from math import comb, prod, sqrt
 from statistics import NormalDist, fmean
 
 PRIOR_SD = 0.10  # of true effects, as a share of tasks passed: what learned rules do is seldom more
-_NORMAL = NormalDist()
+_WIDTH = NormalDist().inv_cdf(0.975)  # of a 95 % interval, in standard deviations to each side
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class Arms:
 # --- tests -------------------------------------------------------------------------------------------------------
 
 
+@cache
 def e_value(up: int, discordant: int) -> float:
     """How many times better a candidate that helps explains `up` of `discordant` pairs than one that does nothing.
 
@@ -51,26 +52,25 @@ def stratified_p(tasks: Sequence[Arms]) -> float:
 
     The exact conditional test, task by task as strata; 1.0 where nothing could differ.
     """
-    ways: list[int] = [1]  # by candidate passes so far
-    reached = 0
+    in_all = prod([comb(task.base_of + task.cand_of, task.base + task.cand) for task in tasks])
+    digit = in_all.bit_length() + 1  # bits that hold any number of ways
+    ways, reached = 1, 0  # a digit for each number of passes: in the product, passes are added and ways multiplied
     for task in tasks:
-        passes = task.base + task.cand
-        least = max(0, passes - task.base_of)
-        most = min(task.cand_of, passes)
-        own = [comb(task.cand_of, at) * comb(task.base_of, passes - at) for at in range(least, most + 1)]
-        ways = _convolved(ways, own)
+        own, least = _ways(task.base_of, task.cand_of, task.base + task.cand)
+        ways *= sum([count << at * digit for at, count in enumerate(own)])
         reached += task.cand - least
-    return sum(ways[reached:]) / sum(ways)
+    as_many = (ways >> reached * digit) % ((1 << digit) - 1)  # the sum of the digits, as in casting out nines
+    return as_many / in_all
 
 
-def _convolved(one: Sequence[int], other: Sequence[int]) -> list[int]:
-    both = [0] * (len(one) + len(other) - 1)
-    for at, ways in enumerate(one):
-        for more, own in enumerate(other):
-            both[at + more] += ways * own
-    return both
+@cache
+def _ways(base_of: int, cand_of: int, passes: int) -> tuple[tuple[int, ...], int]:
+    """To deal out a task's answers, by the candidate's passes; and the least of these."""
+    least, most = max(0, passes - base_of), min(cand_of, passes)
+    return tuple(comb(cand_of, at) * comb(base_of, passes - at) for at in range(least, most + 1)), least
 
 
+@cache  # of each task that was measured often enough, whenever a verdict is asked for
 def fisher_p(task: Arms) -> float:
     """The chance of as few passes under the candidate, or fewer (Fisher's exact test, one-sided)."""
     return stratified_p([Arms(task.cand, task.cand_of, task.base, task.base_of)])
@@ -96,10 +96,10 @@ def estimate(tasks: Sequence[Arms]) -> Estimate:
     """The mean change over the tasks. Raises ValueError without tasks."""
     if not tasks:
         raise ValueError("nothing was measured")
-    seen = fmean(task.change for task in tasks)
+    seen = fmean([task.change for task in tasks])
     error = _squared_error(tasks)
     shrunk = seen * PRIOR_SD**2 / (PRIOR_SD**2 + error)
-    spread = _NORMAL.inv_cdf(0.975) * sqrt(1 / (1 / PRIOR_SD**2 + 1 / error))
+    spread = _WIDTH * sqrt(1 / (1 / PRIOR_SD**2 + 1 / error))
     return Estimate(seen, shrunk, shrunk - spread, shrunk + spread)
 
 
@@ -108,12 +108,14 @@ def _squared_error(tasks: Sequence[Arms]) -> float:
 
     A task that always passed may still fail once in a while: shares are those of a uniform prior (Laplace).
     """
-    within = fmean(_varies(task.base, task.base_of) + _varies(task.cand, task.cand_of) for task in tasks)
-    mean = fmean(task.change for task in tasks)
-    among = sum((task.change - mean) ** 2 for task in tasks) / max(1, len(tasks) - 1)
+    within = fmean([_varies(task.base, task.base_of) + _varies(task.cand, task.cand_of) for task in tasks])
+    changes = [task.change for task in tasks]
+    mean = fmean(changes)
+    among = sum([(change - mean) ** 2 for change in changes]) / max(1, len(tasks) - 1)
     return max(within, among) / len(tasks)
 
 
+@cache
 def _varies(passes: int, of: int) -> float:
     share = (passes + 1) / (of + 2)
     return share * (1 - share) / of

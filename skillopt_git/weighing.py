@@ -19,6 +19,7 @@ FIRST_PAIRS = 2  # of each task; where they show no gain nothing more is spent
 SUSPECT_OF = 5  # pairs on which a task is suspected to have got worse: it passed 4 and passes 2 at most
 _PASSED, _PASSES = 0.8, 0.4
 CONFIRMED_P = 0.05  # of Fisher's test on twice as many
+BENEFIT = frozenset[Verdict]({"strong", "suggestive"})  # a benefit is in sight: only then is harm looked for
 CLOSED_FROM = 4  # the night from which a trial that speaks against its candidate is closed
 
 
@@ -42,17 +43,27 @@ class Measured:
         return _arms(self.base, self.cand)
 
     @property
-    def pairs(self) -> tuple[tuple[bool, bool], ...]:
-        """Those measured in both arms."""
-        both = zip(self.base, self.cand, strict=True)
-        return tuple((bool(base), bool(cand)) for base, cand in both if base is not None and cand is not None)
+    def differing(self) -> tuple[int, int]:
+        """(up, all) of the pairs that differ and were measured in both arms."""
+        return _differing(self.base, self.cand)
 
 
-@cache  # asked for again and again: by each figure of a trial, and by a simulation of thousands
+@cache  # here and below: asked for by each figure of a trial, and by a simulation of thousands
 def _arms(base: tuple[int | None, ...], cand: tuple[int | None, ...]) -> Arms | None:
     base_told = [passed for passed in base if passed is not None]
     cand_told = [passed for passed in cand if passed is not None]
     return Arms(sum(base_told), len(base_told), sum(cand_told), len(cand_told)) if base_told and cand_told else None
+
+
+@cache
+def _differing(base: tuple[int | None, ...], cand: tuple[int | None, ...]) -> tuple[int, int]:
+    both = zip(base, cand, strict=True)
+    return discordant((bool(one), bool(other)) for one, other in both if one is not None and other is not None)
+
+
+@cache
+def _told(arm: tuple[int | None, ...]) -> int:
+    return sum(passed is not None for passed in arm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +129,8 @@ def confirmed(tasks: Iterable[Measured]) -> tuple[Measured, ...]:
 def uncovered(tasks: Sequence[Measured]) -> str | None:
     """Too much is missing: under 80 % measured in an arm, or more than 10 points between the arms."""
     count = sum(len(item.base) for item in tasks)
-    base = sum(passed is not None for item in tasks for passed in item.base)
-    cand = sum(passed is not None for item in tasks for passed in item.cand)
+    base = sum(_told(item.base) for item in tasks)
+    cand = sum(_told(item.cand) for item in tasks)
     if count == 0 or 10 * min(base, cand) < 8 * count or 10 * abs(base - cand) > count:
         return (
             f"of {count} rollouts an arm, {base} were measured under the base and {cand} under the candidate: too few"
@@ -146,8 +157,8 @@ class _Found:
 
     @classmethod
     def of(cls, primary: Sequence[Measured], guard: Sequence[Measured]) -> _Found:
-        up, differing = discordant(pair for item in primary for pair in item.pairs)
-        guard_up, guard_differing = discordant(pair for item in guard for pair in item.pairs)
+        up, differing = _differ(primary)
+        guard_up, guard_differing = _differ(guard)
         known = [(item, its) for item in primary if (its := item.arms) is not None]
         arms = tuple(its for _, its in known)
         return cls(
@@ -223,6 +234,12 @@ class _Found:
             "gain_low": told.low,
             "gain_high": told.high,
         }
+
+
+def _differ(tasks: Sequence[Measured]) -> tuple[int, int]:
+    """(up, all) over the tasks."""
+    each = [item.differing for item in tasks]
+    return sum([up for up, _ in each]), sum([differing for _, differing in each])
 
 
 def _tasks(count: int) -> str:

@@ -38,7 +38,7 @@ OWNERS = {
     "jinja2": {"render"},
     "markdown_it": {"pages"},
     "msgspec": {"packed"},
-    "numpy": {"simulation"},
+    "numpy": {"campaign", "simulation"},
     "py3langid": {"languages"},
     "pydantic": {"schema"},
     "rapidfuzz": {"similarity"},

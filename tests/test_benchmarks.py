@@ -38,3 +38,17 @@ def test_the_ledger_is_measured_against_reading_it_with_git() -> None:
     assert told.startswith("20 nights, 200 events")
     for verb in ("log", "status"):
         assert re.search(rf"^{verb} +\d+ ms +\d+ ms +\d+ ms +[\d.]+x +[\d.]+x +\d+ ms +[\d.]+x$", told, re.MULTILINE)
+
+
+def test_the_gate_is_measured_against_its_aims() -> None:
+    """Every part of it, and with so few repetitions that nothing but the form of the lines is told by them."""
+    command = [sys.executable, "-m", "benchmarks.gate", "--repetitions", "40"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+
+    assert done.stderr == ""
+    missed = sum(line.endswith("MISSED") for line in lines)
+    assert lines[-1] == f"{missed or 'none'} missed (40 repetitions)"
+    assert done.returncode == (1 if missed else 0)
+    for what in ("noise none, judge 0.1: does nothing, strong", "+20 points: strong", "guard of 8 x 5", "shown / true"):
+        assert any(what in line for line in lines)

@@ -69,7 +69,7 @@ def test_a_new_repository_assumes_a_usual_case_and_stays_as_it_is(repo: Reposito
 
     assert snapshot(repo) == before
     assert not (repo.path / ".git" / "skillopt").exists()
-    assert record.keys() == {"v", "gate", "settings", "compare", *KEYS}
+    assert record.keys() == {"v", "gate", "settings", "compare", "trial", "guard", *KEYS}
     assert (record["v"], record["gate"], record["compare"]) == (1, "evidence", None)
     assert list(record["power"]) == ["+10", "+20", "+30"]
     settings = record["settings"]
@@ -90,9 +90,78 @@ def test_it_tells_a_table_a_chart_and_what_they_mean(say: Say) -> None:
     assert [bar.split()[1] for bar in bars] == ["+10", "+20", "+30"]
     shares = [int(bar.split()[3].rstrip("%")) for bar in bars]
     assert [bar.count("#") for bar in bars] == [pytest.approx(40 * share / 100, abs=0.8) for share in shares]
-    assert told[-1].startswith("What this means: of 100 rules that do nothing, `evidence` adopts 0.0 and leaves ")
-    assert "No gain is so great that four nights of five would show it" in told[-1]
-    assert "is drawn from 100 nights and right within 9.8 points;" in told[-1]
+    meaning, outlook = told[-3], told[-1]
+    assert meaning.startswith("What this means: of 100 rules that do nothing, `evidence` adopts 0.0 and leaves ")
+    assert "No gain is so great that four nights of five would show it" in meaning
+    assert "is drawn from 100 nights and right within 9.8 points;" in meaning
+    assert outlook.startswith("Over up to 14 nights 0.0 of 100 rules without effect are adopted.")
+    assert "is drawn from 100 trials and right within 9.8 points;" in outlook
+
+
+def cells(told: str, head: str) -> dict[str, list[str]]:
+    """The cells of the table with this head, by what its rows say."""
+    lines = told.partition(head)[2].splitlines()[2:]
+    split = [re.split(r"\s{2,}", line.strip()) for line in lines[: [line.strip() for line in lines].index("")]]
+    return {label: values for label, *values in split}
+
+
+def test_it_tells_what_becomes_of_rules_over_the_nights_of_a_trial(say: Say, invoke: Run) -> None:
+    """Where no new task comes and where some do, in words, as a chart and as a record."""
+    call = ("simulate", "--repetitions", "100", "--tasks", "5", "--fresh", "2")
+    told, record = say(*call), invoke(*call)
+    none, two = record["trial"]["prospects"]
+    assert (record["trial"]["repetitions"], none["fresh"], two["fresh"]) == (100, 0, 2)
+
+    shown = cells(told, "over the nights of a trial")
+    assert "over the nights of a trial                   no new tasks   2 new tasks a night" in told
+    assert [float(cell.split()[0]) for cell in shown["such a draft lasts, in the mean"]] == pytest.approx(
+        [none["null_draft_nights_mean"], two["null_draft_nights_mean"]], abs=0.05
+    )
+    for effect in ("+10", "+20", "+30"):
+        week, all_nights = (
+            shown[f"a helpful one is adopted in {within}: {effect}"] for within in ("a week", "14 nights")
+        )
+        for at, item in enumerate((none, two)):
+            assert float(week[at].split()[0]) == pytest.approx(100 * item["adopted_week"][effect], abs=0.5)
+            assert float(all_nights[at].split()[0]) == pytest.approx(100 * item["adopted"][effect], abs=0.5)
+        (bar,) = (line for line in told.splitlines() if line.startswith(f"  {effect} points: a week"))
+        assert bar.count("#") == pytest.approx(40 * two["adopted_week"][effect], abs=1)
+    assert "Adopted by then (2 new tasks a night):" in told
+    assert f"With 2 new tasks a night it is {shown['such a draft is open after 14'][1]}." in told
+
+
+def test_it_tells_what_the_guard_finds(say: Say, invoke: Run) -> None:
+    record = invoke("simulate", *QUICK)
+    assert list(record["guard"]["finds"]) == ["-10", "-20", "-30"]
+    assert record["guard"]["false_alarm"] < record["guard"]["finds"]["-30"]
+    shown = cells(say("simulate", *QUICK), "a rule that is good for its own tasks")
+    assert next(iter(shown)) == "is refused though it changes no other"
+    assert float(shown["is refused where it changes others by -30"][0].split()[0]) == pytest.approx(
+        100 * record["guard"]["finds"]["-30"], abs=0.5
+    )
+
+
+def test_there_may_be_no_new_tasks_and_no_guard(repo: Repository, say: Say, invoke: Run) -> None:
+    repo.write({".skillopt.toml": "[gate]\nguard = 0\nnights = 3\n"})
+    record = invoke("simulate", *QUICK, "--fresh", "0")
+    assert record["guard"] is None
+    assert [item["fresh"] for item in record["trial"]["prospects"]] == [0]
+    told = say("simulate", *QUICK, "--fresh", "0")
+    assert "a guard of" not in told
+    assert "With " not in told.splitlines()[-1]
+    assert "a helpful one is adopted in 3 nights: +20" in told
+
+
+def test_tasks_may_always_pass_or_always_fail(say: Say, invoke: Run) -> None:
+    """Then nothing differs by chance."""
+    record = invoke("simulate", *QUICK, "--noise", "none")
+    assert record["settings"]["noise"] == "none"
+    assert (record["null_adoption"], record["null_draft"]) == (0, 0)
+    assert record["trial"]["prospects"][0]["null_draft_nights_mean"] is None
+    told = say("simulate", *QUICK, "--noise", "none")
+    assert told.startswith("Simulated: 3 held-out tasks, as given; no noise, as given.\n")
+    assert cells(told, "over the nights of a trial")["such a draft lasts, in the median"] == ["-", "-"]
+    assert invoke("simulate", *QUICK, "--noise", "none", "--judge-noise", "0.3")["null_draft"] > 0
 
 
 def test_it_says_what_is_assumed_and_which_gate_is_in_force(repo: Repository, say: Say) -> None:
@@ -102,8 +171,8 @@ def test_it_says_what_is_assumed_and_which_gate_is_in_force(repo: Repository, sa
         "Simulated: 8 held-out tasks, which is assumed: the bank has none; rates of passing as given (1, 0.98)."
     )
     assert told[1] == 'gate.mode is strict here; the figures are those of `gate.mode = "evidence"`.'
-    assert "These tasks pass too often for a rule to help by 20 points." in told[-1]
-    assert "15 of 100" not in told[-1]
+    assert "These tasks pass too often for a rule to help by 20 points." in told[-3]
+    assert "15 of 100" not in told[-3]
 
 
 def test_it_says_from_which_gain_on_a_rule_is_seen(say: Say) -> None:
@@ -166,6 +235,7 @@ def test_other_gates_stand_beside_it_with_the_same_figures(invoke: Run, say: Say
         (("--rates", ".5", "--noise", "low"), "--noise and --rates both say how often tasks pass"),
         (("--tasks", "0"), "Invalid value for '--tasks'"),
         (("--tasks", "41"), "Invalid value for '--tasks'"),
+        (("--fresh", "13"), "Invalid value for '--fresh'"),
         (("--noise", "loud"), "Invalid value for '--noise'"),
         (("--judge-noise", "-1"), "Invalid value for '--judge-noise'"),
         (("--judge-noise", "nan"), "Invalid value for '--judge-noise'"),
@@ -181,7 +251,7 @@ def test_no_other_verb_pays_for_the_simulation(repo: Repository) -> None:
     program = (
         "import sys; from skillopt_git import cli; "
         f"code = cli.run(['status', '--repo', {str(repo.path)!r}]); "
-        "print(code, 'numpy' in sys.modules, 'skillopt_git.simulation' in sys.modules)"
+        "print(code, 'numpy' in sys.modules, 'skillopt_git.campaign' in sys.modules)"
     )
     root = Path(__file__).parent.parent
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)

@@ -185,7 +185,7 @@ def test_what_is_missing_changes_nothing_but_the_coverage(told: list[Measured]) 
 def test_half_a_pair_counts_in_its_arm_alone() -> None:
     half = measured("a", "00000", "1111.")
     assert half.arms == Arms(0, 5, 4, 4)
-    assert len(half.pairs) == 4
+    assert half.differing == (4, 4)
     assert measured("a", "..", "11").arms is None
     absent = judged(*MENDED, *HELD, measured("z", "..", ".."))
     assert (absent.verdict, absent.numbers["tasks"], absent.numbers["base_rollouts"]) == ("strong", 8, 35)

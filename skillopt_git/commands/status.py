@@ -121,7 +121,7 @@ def _sentences(record: dict[str, Any]) -> str:
     if gate["null"]:
         lines.append(
             f"Controls of the gate: an edit that says nothing was strong in {gate['null_strong']} and a draft in "
-            f"{gate['null_drafts']} of {gate['null']} trials, a proven rule strong in {gate['known_strong']} of "
+            f"{gate['null_drafts']} of {gate['null']} {'trial' if gate['null'] == 1 else 'trials'}, a proven rule strong in {gate['known_strong']} of "
             f"{gate['known']}."
         )
     if record["damaged"]:
