@@ -119,10 +119,10 @@ def _sentences(record: dict[str, Any]) -> str:
     lines.append(f"Runs: {record['runs']}, the last {told}.")
     gate = record["controls"]
     if gate["null"]:
+        trials = "1 trial" if gate["null"] == 1 else f"{gate['null']} trials"
         lines.append(
             f"Controls of the gate: an edit that says nothing was strong in {gate['null_strong']} and a draft in "
-            f"{gate['null_drafts']} of {gate['null']} {'trial' if gate['null'] == 1 else 'trials'}, a proven rule strong in {gate['known_strong']} of "
-            f"{gate['known']}."
+            f"{gate['null_drafts']} of {trials}, a proven rule strong in {gate['known_strong']} of {gate['known']}."
         )
     if record["damaged"]:
         told = "1 damaged line" if record["damaged"] == 1 else f"{record['damaged']} damaged lines"
