@@ -11,6 +11,7 @@ from skillopt_git.worktrees import checked_out
 
 HEADS = "refs/heads/"
 FOLDER = "sleep"
+SEEN = "refs/skillopt/seen/"  # by remote and branch, where it was when last asked; this clone's own
 EDIT_TRAILER = "SkillOpt-Edit-Id"
 
 State: TypeAlias = Literal["free", "touched", "checked out", "gone", "merged"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from skillopt_git.anchors import REJECTED, anchor
-from skillopt_git.branches import FOLDER, HEADS, behind, state
+from skillopt_git.branches import FOLDER, HEADS, SEEN, behind, state
 from skillopt_git.config import LEDGER_BRANCH, LEDGER_DEFAULT
 from skillopt_git.decide import refused_whole
 from skillopt_git.errors import ConfigError, GitError, RefMoved
@@ -24,7 +24,6 @@ from skillopt_git.reunion import rebuild
 from skillopt_git.stamp import Stamp
 from skillopt_git.worktrees import checked_out
 
-SEEN = "refs/skillopt/seen/"  # by remote and branch; this clone's own
 SLEEPS = f"{HEADS}{FOLDER}/*"
 PLACES = (LEDGER_DEFAULT, LEDGER_BRANCH)  # where clones with other settings, or of before, may keep theirs
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from skillopt_git import edits
-from skillopt_git.branches import EDIT_TRAILER, HEADS, on_branch, remote_branches
+from skillopt_git.branches import EDIT_TRAILER, HEADS, SEEN, on_branch, remote_branches
 from skillopt_git.gitrepo import FOLDER, LINK, SUBMODULE, GitRepo
 from skillopt_git.history import is_ancestor, versions
 from skillopt_git.ids import fold
@@ -122,10 +122,10 @@ class _Look:
         return self.ancestry[commit]
 
     def dropped(self, commit: str) -> bool:
-        """Whether this clone has the commit and no branch of it, or of a remote, does."""
+        """Whether this clone has the commit and no branch of it, or of a remote as it was last seen, does."""
         if self.repo.resolve(commit) is None:
             return False
-        words = ("--count=1", "--format=%(refname)", f"--contains={commit}", "refs/heads", "refs/remotes")
+        words = ("--count=1", "--format=%(refname)", f"--contains={commit}", "refs/heads", "refs/remotes", SEEN)
         return not self.repo.run("for-each-ref", *words).text
 
     def carried(self, item: Proposed) -> bool:

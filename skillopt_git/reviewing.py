@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from skillopt_git import present, render
-from skillopt_git.branches import FOLDER, HEADS
+from skillopt_git.branches import FOLDER, HEADS, SEEN
 from skillopt_git.config import Config
 from skillopt_git.errors import SafetyError, UsageError
 from skillopt_git.exchange import Outgoing, fetch, push
@@ -41,7 +41,7 @@ class Review:
         return frozenset(pull.head for pull in self.pulls if pull.state == "open" and pull.approved)
 
     def at_base(self, shop: Workshop) -> Workshop:
-        """The same with the base as it is over there now; its commits are fetched, and no ref of this clone moves."""
+        """The same with the base as it is over there now; its commits are fetched, and no branch of this clone moves."""
         name = self.config.propose.base or self._default_branch()
         refs = self.remote.refs(f"{HEADS}{name}") if name else {}
         sha = refs.get(f"{HEADS}{name}")
@@ -53,6 +53,10 @@ class Review:
             )
             raise UsageError(what, "push the base first, or set propose.base to one that is there")
         self.remote.fetch(f"{HEADS}{name}")
+        seen = f"{SEEN}{self.remote.name}/{name}"
+        was = shop.repo.ref(seen)
+        if was != sha:  # kept by a ref of our own: what the base was seen to have is not lost again
+            shop.repo.update_ref(seen, sha, was, "skillopt-git: seen there")
         return replace(shop, base=Base(name, sha))
 
     def _default_branch(self) -> str | None:

@@ -151,7 +151,7 @@ def test_a_merged_pull_request_is_adopted(
 
     again = night()
 
-    assert [kind for kind, _, _ in outcomes(invoke)] == ["adopted"]
+    assert outcomes(invoke) == [("adopted", RULE, None)]
     assert again.record["pull_request"] is None
     assert RULE not in repo.git("show", "main:README.md")
 
