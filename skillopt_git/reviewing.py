@@ -41,7 +41,7 @@ class Review:
         return frozenset(pull.head for pull in self.pulls if pull.state == "open" and pull.approved)
 
     def at_base(self, shop: Workshop) -> Workshop:
-        """The same with the base as it is over there now; its commits are fetched, and no branch of this clone moves."""
+        """The same with the base as it is over there now; its commits are fetched, and no branch here moves."""
         name = self.config.propose.base or self._default_branch()
         refs = self.remote.refs(f"{HEADS}{name}") if name else {}
         sha = refs.get(f"{HEADS}{name}")
