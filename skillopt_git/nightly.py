@@ -249,6 +249,7 @@ class _Run:
             return notes
         try:
             self.review.meet(shop)
+            self.review.refuse_paused()
         except GitError as error:
             if self.options.pr:
                 raise

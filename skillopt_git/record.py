@@ -8,11 +8,11 @@ from typing import Any
 
 from skillopt_git import __version__
 from skillopt_git.controls import Control
+from skillopt_git.families import Family
 from skillopt_git.ids import Json, fold_unmarked
 from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
 from skillopt_git.model import Candidate, Edit, Event, Evidence, Sighting
-from skillopt_git.recall import Family
 from skillopt_git.similarity import simhash
 from skillopt_git.stamp import Stamp, event
 from skillopt_git.targets import Base
