@@ -44,7 +44,7 @@ def events_of(learned: Learned, stamp: Stamp, placement: Placement | None, night
         *(_family_event(family, learned.known.machine, stamp) for family in learned.known.families),
         *(item for candidate in learned.candidates for item in _trial_events(candidate, learned, stamp, night)),
         *(_control_event(control, learned, stamp, night) for control in learned.controls),
-        *(_proposed_events(learned, stamp, placement, night) if placement else ()),
+        *(proposed_events(learned, stamp, placement, night) if placement else ()),
     )
 
 
@@ -135,7 +135,8 @@ def _control_event(control: Control, learned: Learned, stamp: Stamp, night: int)
     return event("aa", [control.kind, stamp.run], stamp, target=evidence.document, edit=control.edit, data=data)
 
 
-def _proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night: int) -> Iterator[Event]:
+def proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night: int) -> Iterator[Event]:
+    """One for each edit that is placed: what its commit is made of."""
     models = learned.models
     placed = [(candidate, edit) for candidate in placement.candidates for edit in candidate.edits]
     for position, (candidate, edit) in enumerate(placed, start=placement.before):

@@ -25,7 +25,9 @@ PLACES = {
         "keepers",
     ),
     **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
-    **dict.fromkeys(("bundle", "finishing", "keeping", "proposing", "reviewing"), "wiring"),
+    **dict.fromkeys(
+        ("bundle", "finishing", "keeping", "proposing", "outside", "rebuilding", "refusing", "reviewing"), "wiring"
+    ),
     **dict.fromkeys(("scheduled", "scheduling", "vitals"), "wiring"),
     **dict.fromkeys(("hearing", "pulls", "unlearning", "waiting"), "keepers"),
     "commands": "commands",

@@ -14,6 +14,7 @@ from skillopt_git.bundle import read_bundle
 from skillopt_git.config import load
 from skillopt_git.errors import ForgeError, SafetyError, Skipped
 from skillopt_git.nightly import Options, Ran
+from skillopt_git.ports import Reply, Request
 from skillopt_git.pulls import metadata
 from tests.forge import GUEST, STALE, Hub
 from tests.helpers import Repository
@@ -318,6 +319,28 @@ def test_a_draft_is_opened_as_one(repo: Repository, home: Path, hub: Hub, night:
     assert hub.pulls[1].title.startswith("[ungated]")
 
 
+def test_what_the_gate_refused_can_be_seen_as_a_closed_pull_request(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """With its evidence and a label; its branch is gone, and nobody counts it as a person's refusal."""
+    sessions(home, repo, PNPM)
+
+    def idle(request: Request) -> Reply:
+        return Reply(text="npm install") if request.purpose == "rollout" else obedient(request)
+
+    night(idle, **{"propose.record_rejected": "closed-pr"})
+
+    (pull,) = hub.pulls.values()
+    assert pull.state == "closed"
+    assert pull.labels == {"skillopt", "skillopt:gate-refused"}
+    assert pull.title == f"[refused] Learn: {RULE}"
+    assert hub.tip(pull.head) == ""
+    assert outcomes(invoke) == []
+    assert invoke("status")["open"] == []
+    night(idle, **{"propose.record_rejected": "closed-pr"})
+    assert len(hub.pulls) == 1
+
+
 # --- from here ---------------------------------------------------------------------------------------------------
 
 
@@ -365,6 +388,38 @@ def test_rejecting_one_rule_here_takes_it_off_there(
 
     assert hub.pulls[1].state == "open"
     assert edits[RULE] not in hub.pulls[1].body
+
+
+def test_a_lost_ledger_is_made_anew_from_the_forge(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """Here and at the remote: what was proposed, adopted and refused is as it was, with the same names."""
+    sessions(home, repo, PNPM)
+    night()
+    hub.closed(1)
+    hub.server.git("update-ref", "-d", f"refs/heads/{hub.pulls[1].head}")
+    sessions(home, repo, [*PNPM, *TICKET])
+    night()
+    hub.merged(2)
+    invoke("sync")
+    before = {(item["id"], item["type"], item["text"]) for item in decided(invoke)}
+    status = invoke("status")
+    for where in (repo, hub.server):
+        where.git("update-ref", "-d", "refs/skillopt/ledger")
+    assert invoke("status")["outcomes"] == {}
+
+    told = invoke("ledger", "rebuild")
+
+    assert told["pulls"] == 2
+    assert {(item["id"], item["type"], item["text"]) for item in decided(invoke)} == before
+    assert invoke("status")["outcomes"] == status["outcomes"]
+    assert invoke("status")["rejections"] == status["rejections"] == 1
+    assert invoke("ledger", "rebuild")["events"] == {}
+
+
+def decided(invoke: Run) -> list[dict[str, Any]]:
+    kinds = ("proposed", "adopted", "rejected")
+    return [item for item in invoke("log", "--limit", "1000")["events"] if item["type"] in kinds]
 
 
 @pytest.mark.parametrize("how", ["setting", "environment", "label"])
