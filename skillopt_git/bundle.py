@@ -208,7 +208,7 @@ class _Checking:
             for proposal in self.shop.everything().proposals
             for item in proposal.pending
         )
-        if not known or not (own or (event.type == "superseded" and proven)):
+        if not known or not (own or (event.type == "superseded" and (proven or self.bundle.proposed))):
             yield f"event {event.id} ends {event.edit}, and nothing in this night does"
 
     def _evidence(self, name: str, evidence: Evidence) -> Iterator[str]:
