@@ -18,7 +18,7 @@ from skillopt_git.backends.cached import Cached
 from skillopt_git.config import Config
 from skillopt_git.consolidate import judge_question
 from skillopt_git.cycle import ModelDoor, Reading
-from skillopt_git.errors import ConfigError, SafetyError, UsageError
+from skillopt_git.errors import ConfigError, ForgeError, SafetyError, UsageError
 from skillopt_git.gitrepo import GitRepo
 from skillopt_git.history import authors
 from skillopt_git.ids import digest
@@ -28,11 +28,12 @@ from skillopt_git.languages import Reader
 from skillopt_git.learned import Models, Teachable
 from skillopt_git.model import Document, DocumentKind, Task
 from skillopt_git.needs import people
-from skillopt_git.ports import Backend, Redaction, SessionSource
+from skillopt_git.ports import Backend, Forge, Redaction, SessionSource
 from skillopt_git.private import Private
 from skillopt_git.redact import Redactor
+from skillopt_git.remote import the_remote
 from skillopt_git.scope import Scope
-from skillopt_git.targets import Base, allowed, document_entry
+from skillopt_git.targets import Base, allowed, default_base, document_entry
 from skillopt_git.window import Window
 from skillopt_git.worktrees import worktree_folders
 
@@ -44,6 +45,7 @@ SOURCES = {
 }
 AUTO_SOURCES = ("claude", "codex")
 BACKENDS = {"mock": "skillopt_git.backends.mock:door"}
+FORGES = {"github": "skillopt_git.forges.github:door", "offline": "skillopt_git.forges.offline:Offline"}
 SIMULATIONS = frozenset({"mock"})
 DEFAULT_SKILL = ".claude/skills/skillopt-sleep-learned/SKILL.md"
 MEMORIES = ("CLAUDE.md", "AGENTS.md")
@@ -276,3 +278,21 @@ def models(
     )
     judge = TaskJudge(rubric=RubricJudge(optimizer=backend, prompt=judge_question)).used_for(tasks)
     return Models(target=backend, optimizer=backend, judge=judge, skipped=skipped)
+
+
+# --- the forge ---------------------------------------------------------------------------------------------------
+
+
+def forge(config: Config, repo: GitRepo, environ: Mapping[str, str] = os.environ, *, asked: bool) -> Forge:
+    """Where the remote's pull requests are. With `asked`, as by `--pr`, one that is out of reach is an error; else a
+    forge takes its place that knows of none."""
+    try:
+        address = the_remote(repo, config.propose.remote or None).url()
+        found: Forge = _look_up("forge", "github", FORGES)(address, environ)
+    except (UsageError, ForgeError) as error:
+        if asked:
+            raise
+        branch = default_base(repo, config.propose.base).branch
+        offline: Forge = _look_up("forge", "offline", FORGES)(branch, error.message, error.hint)
+        return offline
+    return found
