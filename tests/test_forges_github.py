@@ -103,10 +103,16 @@ def test_an_account_that_is_gone_wrote_it(hub: Hub, forge: Forge) -> None:
 
 
 def test_those_of_our_own_branches_are_found_over_all_pages(hub: Hub, forge: Forge) -> None:
-    """Not a fork's branch of the same name, nor one whose fork is gone."""
+    """Not a fork's branch of the same name, nor one whose fork is gone; and each once, should a page have moved."""
     fork = {"ref": NIGHT, "sha": "d" * 40, "repo": {"full_name": "mallory/acme-api"}}
-    others = [pull(number=number, head={**fork, "ref": "topic"}) for number in range(200, 300)]
-    rows = [*others, pull(number=9, head=fork), pull(number=8, head={**fork, "repo": None}), pull(state="closed")]
+    others = [pull(number=number, head={**fork, "ref": "topic"}) for number in range(200, 299)]
+    rows = [
+        *others,
+        pull(state="closed"),
+        pull(number=9, head=fork),
+        pull(number=8, head={**fork, "repo": None}),
+        pull(state="closed"),
+    ]
     hub.give("GET", f"{HERE}/pulls", pages(rows))
 
     assert [found.number for found in forge.find("sleep/")] == [7]
@@ -354,7 +360,7 @@ def test_another_head_is_not_merged(hub: Hub, forge: Forge) -> None:
     hub.give("GET", PULL, pull())
     with pytest.raises(ForgeError, match="its branch is at aaaaaaaaaaaa, and ffffffffffff was to be merged") as caught:
         forge.merge(7, sha="f" * 40)
-    assert caught.value.kind == "moved"
+    assert (caught.value.kind, caught.value.exit_code) == ("moved", 75)
     assert hub.writes == []
 
 

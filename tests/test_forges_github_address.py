@@ -132,8 +132,6 @@ def test_where_the_api_answers(url: str, environ: Mapping[str, str], api: str | 
 
 # --- tokens ------------------------------------------------------------------------------------------------------
 
-HOSTS = ["github.com", "github.example"]
-
 
 @pytest.mark.parametrize("name", ["SKILLOPT_GITHUB_TOKEN", "GITHUB_TOKEN", "GH_TOKEN"])
 def test_the_tools_own_variable_is_first(name: str) -> None:
@@ -155,19 +153,23 @@ def test_then_the_gh_command_is_asked() -> None:
     ("host", "environ", "sent"),
     [
         ("github.com", {}, True),
+        ("acme.ghe.com", {}, True),
         ("github.example", {}, False),
         ("github.example", {"GITHUB_SERVER_URL": "https://github.example"}, True),
         ("github.com", {"GITHUB_SERVER_URL": "https://github.example"}, False),
+        ("acme.ghe.com", {"GITHUB_SERVER_URL": "https://github.example"}, False),
         ("github.example", {"GH_HOST": "github.example"}, True),
         ("127.0.0.1", {}, True),
     ],
 )
-@pytest.mark.parametrize("name", ["GITHUB_TOKEN", "GH_TOKEN"])
-def test_what_every_tool_reads_is_for_one_host(host: str, environ: Mapping[str, str], sent: bool, name: str) -> None:
-    """It is not sent to another; the tool's own variable is the user's word."""
-    found = token_for(host, {**environ, name: "common"}, lambda _: None)
-    assert (found is not None) is sent
-    assert token_for(host, {"SKILLOPT_GITHUB_TOKEN": "own"}, lambda _: None) is not None
+@pytest.mark.parametrize("name", ["SKILLOPT_GITHUB_TOKEN", "GITHUB_TOKEN", "GH_TOKEN"])
+def test_what_the_environment_holds_is_for_one_host(
+    host: str, environ: Mapping[str, str], sent: bool, name: str
+) -> None:
+    """A remote's name is no reason to send it to another; what `gh` knows is for that very host."""
+    found = token_for(host, {**environ, name: "held"}, lambda _: "known")
+    assert found is not None
+    assert found.value == ("held" if sent else "known")
 
 
 @pytest.mark.parametrize(
@@ -242,6 +244,12 @@ def test_the_remote_decides(repo: Repository, standins: StandIns) -> None:
         (None, UsageError, "there is no one remote", "git remote add"),
         ("https://alice:s3cret@gitlab.example/a/b", UsageError, "//gitlab.example/a/b, is no repository", "GH_HOST"),
         ("git@github.com:acme/acme-api.git", ForgeError, "no token for github.com", "SKILLOPT_GITHUB_TOKEN"),
+        (
+            "git@github.example:acme/acme-api.git",
+            ForgeError,
+            "no token for github.example",
+            "GH_HOST to github.example",
+        ),
     ],
 )
 def test_where_there_is_none_it_is_an_error_only_if_asked(
@@ -282,8 +290,9 @@ def test_where_there_is_none_it_is_an_error_only_if_asked(
 )
 def test_offline_nothing_is_done(verb: str, args: tuple[object, ...], named: dict[str, object]) -> None:
     """Every wish says what is missing and what to do."""
+    forge: Forge = Offline("main", "because", "do this")
     with pytest.raises(ForgeError, match="because") as caught:
-        getattr(Offline("main", "because", "do this"), verb)(*args, **named)
+        getattr(forge, verb)(*args, **named)
     assert (caught.value.kind, caught.value.hint) == ("missing", "do this")
 
 

@@ -20,6 +20,7 @@ DRAFT = PullDraft(title="Use pnpm", body="One rule.", head=NIGHT, base="main", d
 PULLS = f"{HERE}/pulls"
 LABELS = f"{HERE}/issues/7/labels"
 HOUR = 3600
+MARK = "<!-- skillopt:topic:frozen -->"
 
 
 @pytest.fixture
@@ -306,6 +307,15 @@ def test_a_record_that_lacks_something_is_told(hub: Hub, row: Any) -> None:
         hub.forge().find("sleep/")
 
 
+@pytest.mark.parametrize("row", [{"body": f"{MARK}x"}, comment(f"{MARK}x", user={}), comment("x", user="alice")])
+def test_a_comment_that_lacks_something_is_told(hub: Hub, row: Any) -> None:
+    """Whose it is cannot be guessed."""
+    hub.give("GET", f"{HERE}/issues/7/comments", [row])
+    hub.give("GET", f"{HERE}/issues/7/events", [])
+    with pytest.raises(ForgeError, match="is not what GitHub's API says"):
+        hub.forge().events(7)
+
+
 def test_a_redirect_to_another_host_is_not_followed(hub: Hub) -> None:
     """The token would go there."""
     hub.give("GET", HERE, Answer(301, {}, {"location": "http://mallory.example/repositories/1"}))
@@ -336,6 +346,7 @@ SPENT = {"x-ratelimit-remaining": "0", "x-ratelimit-limit": "5000"}
         (Answer(403, {"message": PRIMARY}, {**SPENT, "x-ratelimit-reset": f"{NOON + 45:.0f}"}), 45.0),
         (Answer(429, {"message": PRIMARY}, {**SPENT, "x-ratelimit-reset": f"{NOON - 45:.0f}"}), 0.0),
         (Answer(429, "", {"retry-after": "soon"}), 60.0),
+        (Answer(429, PAGE, {"retry-after": "20"}), 20.0),
     ],
 )
 def test_a_short_limit_is_waited_for(hub: Hub, limit: Answer, waits: float) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 
 from skillopt_git.errors import ForgeError, UsageError
 from skillopt_git.forges import github_events as told
-from skillopt_git.forges.github_address import repository_of
+from skillopt_git.forges.github_address import repository_of, spoken_for
 from skillopt_git.forges.github_errors import Exists, NoDrafts
 from skillopt_git.forges.github_session import Session, Table, named
 from skillopt_git.forges.github_token import OWN, token_for
@@ -38,11 +38,13 @@ def door(url: str, environ: Mapping[str, str]) -> GitHub:
         )
     token = token_for(address.host, environ)
     if token is None:
+        meant = spoken_for(environ)
+        there = "" if meant == address.host else f", and GH_HOST to {address.host}: else it counts as one for {meant}"
         raise ForgeError(
             "auth",
             f"there is no token for {address.host}",
-            f"set {OWN} to one with the right to write contents and pull requests, or run "
-            f"`gh auth login --hostname {address.host}`",
+            f"run `gh auth login --hostname {address.host}`, or set {OWN} to a token with the right to write contents "
+            f"and pull requests{there}",
         )
     return GitHub(Session(address=address, token=token))
 
@@ -69,7 +71,8 @@ class GitHub:
         listed = [row for row in rows if self._is_own(row, prefix)]
         if len(rows) >= NEWEST:
             listed += self._older(prefix, beside={str(row.get("number")) for row in rows})
-        return [self._pull(row) for row in listed]
+        found = [self._pull(row) for row in listed]
+        return list({each.number: each for each in found}.values())  # one that came meanwhile moves others a page on
 
     def _older(self, prefix: str, beside: set[str]) -> Iterator[Table]:
         """In a busy repository a week is more than what is looked through."""
@@ -189,6 +192,7 @@ class GitHub:
                 "moved",
                 f"GitHub did not {doing}: its branch is at {there.head_sha[:12]}, and {sha[:12]} was to be merged",
                 "look at what came, and try again",
+                retryable=True,
             )
         if there.merge_commit is not None:
             return there.merge_commit
@@ -286,7 +290,8 @@ class GitHub:
         return str(row.get("body") or "").startswith(marker) and self._is_by_us(row)
 
     def _is_by_us(self, row: Table) -> bool:
-        return told.same(told.actor(row.get("user"), None).login, self.session.login)
+        author = self.session.parsed(lambda data: told.actor(data["user"], None), row, "tell who wrote it")
+        return told.same(author.login, self.session.login)
 
     def _talk(self, number: int) -> list[Table]:
         return self.session.rows(f"/issues/{number}/comments", "list its comments", most=LONGEST_TALK)

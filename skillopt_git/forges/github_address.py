@@ -47,12 +47,14 @@ def repository_of(url: str, environ: Mapping[str, str]) -> Address | None:
 
 
 def spoken_for(environ: Mapping[str, str]) -> str:
-    """The host that the variables `GITHUB_TOKEN` and `GH_TOKEN` are for."""
+    """The host that the tokens in the environment are for."""
     return _host(environ.get("GITHUB_SERVER_URL", "")) or environ.get("GH_HOST", "").lower() or PUBLIC
 
 
-def is_loopback(host: str) -> bool:
-    return host in _LOOPBACK
+def may_have(host: str, environ: Mapping[str, str]) -> bool:
+    """Whether `host` may be sent what the environment holds: it is the one, or this machine, or GitHub's own too."""
+    meant = spoken_for(environ)
+    return host == meant or host in _LOOPBACK or (meant == PUBLIC and host.endswith(RESIDENT))
 
 
 def _parts(url: str) -> SplitResult | None:

@@ -186,7 +186,7 @@ class Session:
         except RuntimeError as error:  # the transport's word for a redirect to another host
             return _Failed(redirected(error, asked.doing, self.token), None)
         try:
-            data = json.loads(text) if text else None
+            data = json.loads(text) if text and status != 429 else None  # a limit may come with a page
         except ValueError:
             what = "a page" if text.lstrip().startswith("<") else "no JSON"
             failed = not_github(asked.doing, host, f"{status} and {what}", lost=lost)

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from skillopt_git.errors import ForgeError
-from skillopt_git.forges.github_address import is_loopback, spoken_for
+from skillopt_git.forges.github_address import may_have
 from skillopt_git.programs import ask
 
 TokenKind: TypeAlias = Literal["classic", "fine-grained", "actions", "app", "oauth", "unknown"]
 
 OWN = "SKILLOPT_GITHUB_TOKEN"
-COMMON = ("GITHUB_TOKEN", "GH_TOKEN")
+VARIABLES = (OWN, "GITHUB_TOKEN", "GH_TOKEN")
 LONGEST = 10.0  # seconds that `gh` may take
 
 _PREFIXES: Mapping[str, TokenKind] = {
@@ -36,10 +36,9 @@ class Token:
 
 
 def token_for(host: str, environ: Mapping[str, str], by_gh: Callable[[str], str | None] | None = None) -> Token | None:
-    """None where there is none. The variables that every tool reads are one host's: what they hold is not sent to
-    another. Raises `ForgeError` where a variable holds what cannot be a token."""
-    own = spoken_for(environ) == host or is_loopback(host)
-    for name in (OWN, *(COMMON if own else ())):
+    """None where there is none. A token in the environment is one host's, and is not sent to another that a remote
+    happens to name; `gh` knows one for each. Raises `ForgeError` where a variable holds what cannot be a token."""
+    for name in VARIABLES if may_have(host, environ) else ():
         value = environ.get(name, "").strip()
         if value:
             return _checked(Token(value, name, _kind(value, environ)))

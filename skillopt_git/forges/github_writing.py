@@ -66,4 +66,4 @@ def differ(one: str, other: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return "\n".join(text.splitlines()).strip()
+    return text.replace("\r\n", "\n").strip()
