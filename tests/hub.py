@@ -90,9 +90,9 @@ class Hub:
         made = [item if isinstance(item, Answer | Broken) or callable(item) else Answer(body=item) for item in answers]
         self.answers[verb, path] = made
 
-    def forge(self, *, timeout: int = 30, token: str = SECRET, kind: TokenKind = "classic") -> GitHub:
-        address = Address(self.server.url_for("").rstrip("/"), "acme", "acme-api", "127.0.0.1")
-        given = Token(token, "SKILLOPT_GITHUB_TOKEN", kind)
+    def forge(self, *, timeout: int = 30, kind: TokenKind = "classic", below: str = "") -> GitHub:
+        address = Address(f"{self.server.url_for('').rstrip('/')}{below}", "acme", "acme-api", "127.0.0.1")
+        given = Token(SECRET, "SKILLOPT_GITHUB_TOKEN", kind)
         session = Session(address=address, token=given, timeout=timeout, now=self.clock.now, sleep=self.clock.sleep)
         self.sessions.append(session)
         return GitHub(session)

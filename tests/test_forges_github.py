@@ -73,6 +73,15 @@ def test_a_renamed_repository_is_asked_by_its_new_name(hub: Hub, forge: Forge) -
     assert hub.asked[-1].params["state"] == "all"
 
 
+def test_a_server_of_ones_own_answers_below_a_path(hub: Hub) -> None:
+    """And its GraphQL beside it."""
+    hub.give("GET", f"/api/v3{HERE}", repository())
+    hub.give("GET", f"/api/v3{PULL}", pull())
+    hub.give("POST", "/api/graphql", {"data": {"done": {}}})
+    assert hub.forge(below="/api/v3").set_ready(7, ready=True)
+    assert hub.writes == [("POST", "/api/graphql")]
+
+
 # --- finding -----------------------------------------------------------------------------------------------------
 
 
@@ -535,6 +544,12 @@ def test_what_was_done_is_told_in_order(hub: Hub, forge: Forge) -> None:
         ],
     )
     hub.give("GET", TALK, [comment(f"{MARK}\nText", US), comment("No, thanks 🙂", "bob", created_at=_at(5))])
+    reviews = [
+        {"id": 21, "state": "CHANGES_REQUESTED", "body": "Not pnpm", "user": user("alice"), "submitted_at": _at(3)},
+        {"id": 22, "state": "APPROVED", "body": "", "user": user("alice"), "submitted_at": _at(4)},
+        {"id": 23, "state": "PENDING", "body": "Not yet said", "user": user("alice")},
+    ]
+    hub.give("GET", f"{PULL}/reviews", reviews)
     may(hub, "alice", "admin")
     may(hub, "bob", "read")
 
@@ -543,6 +558,7 @@ def test_what_was_done_is_told_in_order(hub: Hub, forge: Forge) -> None:
     alice, bob = Actor(login="alice", writes=True), Actor(login="bob", writes=False)
     assert [(item.kind, item.actor, item.text) for item in told] == [
         ("labeled", alice, "skillopt:reason/wrong"),
+        ("commented", alice, "Not pnpm"),
         ("base_changed", bob, ""),
         ("base_changed", bob, ""),
         ("commented", bob, "No, thanks 🙂"),
@@ -554,7 +570,8 @@ def test_what_was_done_is_told_in_order(hub: Hub, forge: Forge) -> None:
         ("closed", Actor(login="stale", bot=True), ""),
         ("closed", Actor(login="renovate[bot]", bot=True), ""),
     ]
-    assert (told[0].id, told[3].id, told[0].ts) == ("event-102", "comment-11", _at(2))
+    assert [told[place].id for place in (0, 1, 4)] == ["event-102", "review-21", "comment-11"]
+    assert told[0].ts == _at(2)
     asked = [item.path for item in hub.asked if item.path.endswith("/permission")]
     assert len(asked) == len(set(asked)) == 2
 

@@ -11,7 +11,8 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from skillopt_git.errors import ForgeError
-from skillopt_git.forges.github_errors import REMEDIES, Response, unreachable
+from skillopt_git.forges.github_errors import Response, unreachable
+from skillopt_git.forges.github_remedies import REMEDIES
 from skillopt_git.forges.github_token import TokenKind
 from skillopt_git.ports import PullDraft
 from tests.hub import HERE, NIGHT, NOON, PULL, SECRET, Answer, Broken, Hub, comment, opened, pull, refused
@@ -197,7 +198,7 @@ PAGE = "<!DOCTYPE html><title>Unicorn!</title>"
 @pytest.mark.parametrize(
     "trouble",
     [
-        Answer(500, {"message": "Server Error"}),
+        Answer(500, {"message": "the rate limit of it is archived", "errors": 5}),
         Answer(502, PAGE),
         Answer(503, ""),
         Answer(504, "upstream timed out"),
@@ -387,7 +388,7 @@ def test_limits_are_waited_for_a_minute_in_all(hub: Hub) -> None:
 def test_graphql_has_a_limit_too(hub: Hub) -> None:
     """It says so with 200."""
     hub.give("GET", PULL, pull())
-    hub.give("POST", "/graphql", {"errors": [{"type": "RATE_LIMITED", "message": "Slow down"}]})
+    hub.give("POST", "/graphql", {"errors": [{"type": "RATE_LIMITED", "message": "Slow down"}, "and more"]})
     with pytest.raises(ForgeError, match="it may ask again at") as caught:
         hub.forge().set_ready(7, ready=True)
     assert caught.value.kind == "rate"

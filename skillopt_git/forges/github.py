@@ -10,7 +10,7 @@ from functools import partial
 from skillopt_git.errors import ForgeError, UsageError
 from skillopt_git.forges import github_events as told
 from skillopt_git.forges.github_address import repository_of, spoken_for
-from skillopt_git.forges.github_errors import Exists, NoDrafts
+from skillopt_git.forges.github_remedies import Exists, NoDrafts
 from skillopt_git.forges.github_session import Session, Table, named
 from skillopt_git.forges.github_token import OWN, token_for
 from skillopt_git.forges.github_writing import allowed, differ, patiently, surely
@@ -300,11 +300,11 @@ class GitHub:
         doing = f"tell what was done to pull request {number}"
         talk = [row for row in self._talk(number) if not self._is_ours(row, _MARKER)]
         done = self.session.rows(f"/issues/{number}/events", doing, most=LONGEST_TALK)
-        parsed = self.session.parsed
-        said = [parsed(lambda data: told.comment(data, self._writes), row, doing) for row in talk]
-        did = [parsed(lambda data: told.event(data, self._writes), row, doing) for row in done]
         # Who closes with a comment does both in one second, and the comment comes first.
-        return sorted([*said, *(event for event in did if event is not None)], key=lambda event: event.ts)
+        told_by = ((told.comment, talk), (told.review, self._reviews(number)), (told.event, done))
+        makers = ((partial(make, writes=self._writes), row) for make, rows in told_by for row in rows)
+        read = [self.session.parsed(make, row, doing) for make, row in makers]
+        return sorted((event for event in read if event is not None), key=lambda event: event.ts)
 
     def _writes(self, login: str, association: str) -> bool | None:
         """By the repository's own answer, asked once; where the token may not ask, by what GitHub calls the author."""

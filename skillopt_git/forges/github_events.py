@@ -104,10 +104,16 @@ def event(data: Table, writes: Writes) -> ForgeEvent | None:
 
 
 def comment(data: Table, writes: Writes) -> ForgeEvent:
-    return ForgeEvent(
-        id=f"comment-{data['id']}",
-        kind="commented",
-        actor=_judged(data["user"], str(data.get("author_association", "")), writes),
-        ts=str(data["created_at"]),
-        text=str(data["body"] or ""),
-    )
+    return _said(f"comment-{data['id']}", data, str(data["created_at"]), writes)
+
+
+def review(data: Table, writes: Writes) -> ForgeEvent | None:
+    """What is said with a verdict is a comment; None where nothing is, or it is not handed in yet."""
+    if not data["body"] or data["state"] == "PENDING":
+        return None
+    return _said(f"review-{data['id']}", data, str(data["submitted_at"]), writes)
+
+
+def _said(id_: str, data: Table, ts: str, writes: Writes) -> ForgeEvent:
+    author = _judged(data["user"], str(data.get("author_association", "")), writes)
+    return ForgeEvent(id=id_, kind="commented", actor=author, ts=ts, text=str(data["body"] or ""))

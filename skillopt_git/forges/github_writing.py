@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from skillopt_git.errors import ForgeError
-from skillopt_git.forges.github_errors import Behind, Lost
+from skillopt_git.forges.github_errors import Lost
+from skillopt_git.forges.github_remedies import Behind
 from skillopt_git.forges.github_session import Session
 
 PAUSES = (1.0, 2.0, 4.0)  # seconds, for one part of GitHub to learn what another was told
