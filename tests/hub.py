@@ -19,7 +19,7 @@ from skillopt_git.forges.github_address import Address
 from skillopt_git.forges.github_session import Session
 from skillopt_git.forges.github_token import Token, TokenKind
 
-SECRET = "ghp_" + "Zx9Kq2Lm7Rt4" * 3
+SECRET = "Zx9Kq2Lm7Rt4" * 3  # of no form that is known: it must be hidden all the same
 US = "acme-robot"
 HERE = "/repos/acme/acme-api"
 NIGHT = "sleep/2026-11-29"

@@ -543,7 +543,11 @@ def test_what_was_done_is_told_in_order(hub: Hub, forge: Forge) -> None:
             happened("closed", second=11, actor=user("renovate[bot]")),
         ],
     )
-    hub.give("GET", TALK, [comment(f"{MARK}\nText", US), comment("No, thanks 🙂", "bob", created_at=_at(5))])
+    hub.give(
+        "GET",
+        TALK,
+        [comment(f"{MARK}\nText", US), comment("No, thanks 🙂", "bob", created_at=_at(5), author_association="MEMBER")],
+    )
     reviews = [
         {"id": 21, "state": "CHANGES_REQUESTED", "body": "Not pnpm", "user": user("alice"), "submitted_at": _at(3)},
         {"id": 22, "state": "APPROVED", "body": "", "user": user("alice"), "submitted_at": _at(4)},
