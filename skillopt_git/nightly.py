@@ -108,7 +108,7 @@ def _review(shop: Workshop, config: Config, options: Options) -> Review | None:
     if not options.records or not (options.pr or config.propose.push):
         return None
     remote = the_remote(shop.repo, config.propose.remote or None)
-    forge = wiring.forge(config, shop.repo, required=True) if options.pr else None
+    forge = wiring.forge(config, shop.repo) if options.pr else None
     review = Review(config=config, remote=remote, forge=forge, simulated=options.push_simulated)
     if options.pr:
         review.refuse_public()

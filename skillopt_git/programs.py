@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass
 
@@ -35,11 +36,23 @@ def is_there(name: str) -> bool:
     return shutil.which(name) is not None
 
 
-def ask(*words: str, data: bytes = b"") -> Answer:
-    """Runs a program, with messages in English. Never raises for its failures, nor where there is no such program."""
-    environ = {**os.environ, "LC_ALL": "C"}
+def ask(*words: str, data: bytes = b"", within: float | None = None) -> Answer:
+    """Runs a program, with messages in English. Never raises for its failures, nor where there is no such program.
+
+    With `within`, in seconds, it cannot ask on the terminal, and it and all it started are ended when time is up: a
+    failure like others.
+    """
+    command, environ = shlex.join(words), {**os.environ, "LC_ALL": "C"}
+    alone = within is not None
+    pipe = subprocess.PIPE
     try:
-        done = subprocess.run(words, input=data, capture_output=True, env=environ, check=False)
+        started = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, start_new_session=alone)
     except FileNotFoundError:
-        return Answer(shlex.join(words), 127, b"", f"there is no `{words[0]}` command")
-    return Answer(shlex.join(words), done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+        return Answer(command, 127, b"", f"there is no `{words[0]}` command")
+    with started:
+        try:
+            out, err = started.communicate(data, timeout=within)
+        except subprocess.TimeoutExpired:
+            os.killpg(started.pid, signal.SIGKILL)  # a child of its own would keep the pipes open
+            return Answer(command, 124, b"", f"no answer within {within:g} seconds")
+    return Answer(command, started.returncode, out, err.decode(errors="replace"))

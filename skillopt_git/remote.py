@@ -61,6 +61,10 @@ class Remote:
     name: str
     longest: float = LONGEST
 
+    def url(self) -> str:
+        """Where it is fetched from, the user's own short forms of addresses spelt out."""
+        return self.repo.run("remote", "get-url", "--", self.name).text
+
     def refs(self, *patterns: str) -> dict[str, str]:
         """Ids by full name of the refs it has now that match one of `patterns`, as `git ls-remote` reads them."""
         done = self._ask("ls-remote", "--refs", "--quiet", "--", self.name, *patterns)

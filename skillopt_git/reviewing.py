@@ -28,6 +28,7 @@ class Review:
     remote: Remote
     forge: Forge | None = None
     simulated: bool = False  # whether simulated proposals may go out
+    unasked: str = ""  # why there is no forge
     pulls: list[PullRequest] = field(default_factory=list)
 
     @property

@@ -31,6 +31,7 @@ from skillopt_git.needs import people
 from skillopt_git.ports import Backend, Forge, Redaction, SessionSource
 from skillopt_git.private import Private
 from skillopt_git.redact import Redactor
+from skillopt_git.remote import the_remote
 from skillopt_git.scope import Scope
 from skillopt_git.targets import Base, allowed, document_entry
 from skillopt_git.window import Window
@@ -44,6 +45,7 @@ SOURCES = {
 }
 AUTO_SOURCES = ("claude", "codex")
 BACKENDS = {"mock": "skillopt_git.backends.mock:door"}
+FORGES = {"github": "skillopt_git.forges.github:door"}
 SIMULATIONS = frozenset({"mock"})
 DEFAULT_SKILL = ".claude/skills/skillopt-sleep-learned/SKILL.md"
 MEMORIES = ("CLAUDE.md", "AGENTS.md")
@@ -286,9 +288,12 @@ def models(
     return Models(target=backend, optimizer=backend, judge=judge, skipped=skipped)
 
 
-def forge(config: Config, repo: GitRepo, *, required: bool) -> Forge | None:
-    """The forge of the remote that is pushed to; None where there is none and none is `required`."""
-    del config, repo
-    if required:
-        raise UsageError("there is no forge to ask", "add a remote on GitHub, or leave out --pr")
-    return None
+# --- the forge ---------------------------------------------------------------------------------------------------
+
+
+def forge(config: Config, repo: GitRepo, environ: Mapping[str, str] = os.environ) -> Forge:
+    """Where the remote's pull requests are. Raises `UsageError` where that is no forge we know, `ForgeError` where no
+    token opens it."""
+    address = the_remote(repo, config.propose.remote or None).url()
+    found: Forge = _look_up("forge", "github", FORGES)(address, environ)
+    return found

@@ -38,6 +38,7 @@ OWNERS = {
     "betterleaks": {"redact"},
     "filelock": {"locks"},
     "git": {"gitrepo"},
+    "github": {"forges"},
     "jinja2": {"render"},
     "markdown_it": {"pages"},
     "msgspec": {"packed"},

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from skillopt_git.errors import ForgeError, UsageError
+
 if TYPE_CHECKING:
     from skillopt_git.config import Config
     from skillopt_git.proposing import Proposing
@@ -130,8 +132,9 @@ def there(shop: Workshop, *, local: bool) -> Proposing | None:
     config = load(shop.repo.root)
     if local or (config.propose.remote or remote_name(shop.repo)) is None:
         return None
-    forge = wiring.forge(config, shop.repo, required=False)
-    if forge is None:
+    try:
+        forge = wiring.forge(config, shop.repo)
+    except (UsageError, ForgeError):
         return None
     other = Review(config=config, remote=the_remote(shop.repo, config.propose.remote or None), forge=forge)
     return Proposing(shop=shop, config=config, review=other)
@@ -154,8 +157,14 @@ def review(
     wiring.refuse_disabled(config)
     shop = open_workshop(opened, config, now=now(), simulated=simulated)
     remote = the_remote(opened, config.propose.remote or None)
-    forge = wiring.forge(config, opened, required=pr)
-    other = Review(config=config, remote=remote, forge=forge, simulated=allow_simulated)
+    forge, unasked = None, ""
+    try:
+        forge = wiring.forge(config, opened)
+    except (UsageError, ForgeError) as error:
+        if pr:
+            raise
+        unasked = error.message
+    other = Review(config=config, remote=remote, forge=forge, simulated=allow_simulated, unasked=unasked)
     with shop.private.lock():
         if pr:
             other.refuse_public()

@@ -22,6 +22,8 @@ def command(repo: Repo = Path(), json: AsJson = False) -> None:
         tidy(shop.desk())
         new = [event for event in shop.ledger.told().events if event.id not in before]
     console = Console()
+    if other.unasked:
+        console.note(f"no forge was asked: {other.unasked}")
     if json:
         from skillopt_git.schema import dump
 
