@@ -563,8 +563,7 @@ def test_what_was_done_is_told_in_order(hub: Hub, forge: Forge) -> None:
     assert [(item.kind, item.actor, item.text) for item in told] == [
         ("labeled", alice, "skillopt:reason/wrong"),
         ("commented", alice, "Not pnpm"),
-        ("base_changed", bob, ""),
-        ("base_changed", bob, ""),
+        ("base_deleted", bob, ""),
         ("commented", bob, "No, thanks 🙂"),
         ("closed", bob, ""),
         ("head_deleted", bob, ""),
