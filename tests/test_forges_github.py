@@ -573,7 +573,7 @@ def test_what_was_done_is_told_in_order(hub: Hub, forge: Forge) -> None:
         ("closed", Actor(login="stale", bot=True), ""),
         ("closed", Actor(login="renovate[bot]", bot=True), ""),
     ]
-    assert [told[place].id for place in (0, 1, 4)] == ["event-102", "review-21", "comment-11"]
+    assert [told[place].id for place in (0, 1, 3)] == ["event-102", "review-21", "comment-11"]
     assert told[0].ts == _at(2)
     asked = [item.path for item in hub.asked if item.path.endswith("/permission")]
     assert len(asked) == len(set(asked)) == 2
