@@ -1,5 +1,5 @@
 """A rig of real parts on loopback. The fixtures are in `fixtures`.
 
 `accounts` says who there is, `loopback` is a server that can go wrong, `gitserver` puts git's own HTTP backend behind
-it.
+it, `github` runs the emulator of GitHub's API, `frontdoor` makes both one origin.
 """
