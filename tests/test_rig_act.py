@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,18 @@ runs:
         mkdir -p bundle && echo "$WORD" > bundle/word
         echo "said=$WORD" >> "$GITHUB_OUTPUT"
 """
+CLOSED = """
+on: pull_request
+jobs:
+  one:
+    runs-on: ubuntu-latest
+    steps:
+      - id: mine
+        uses: acme/mine@v1
+        with:
+          word: ${{ github.event.pull_request.title }}
+      - run: echo ${{ steps.mine.outputs.said }} there
+"""
 SECRETS = {"GITHUB_TOKEN": ROBOT.token, "MODEL_KEY": "a-key-to-a-model-0815"}
 
 
@@ -104,6 +118,11 @@ def workflow(folder: Path, text: str) -> Path:
 def one_step(script: str) -> str:
     steps = f"steps: [{{id: only, env: {{KEY: '${{{{ secrets.MODEL_KEY }}}}'}}, run: '{script}'}}]"
     return f"on: [workflow_dispatch, schedule]\njobs: {{one: {{runs-on: ubuntu-24.04, {steps}}}}}\n"
+
+
+def alive(pid: str) -> bool:
+    done = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False)
+    return done.stdout.strip()[:1] not in {"", "Z"}
 
 
 def test_a_workflow_runs_against_the_rig(hub: FrontDoor, act: Runner, tmp_path: Path) -> None:
@@ -167,13 +186,30 @@ def test_an_action_without_a_stand_in_is_named(act: Runner, tmp_path: Path) -> N
         act.run(workflow(tmp_path, "jobs: {x: {steps: [{uses: actions/labeler@v5}]}}"), "http://127.0.0.1:1", Asked())
 
 
-def test_an_action_of_ones_own_is_used_from_its_folder(hub: FrontDoor, act: Runner, tmp_path: Path) -> None:
-    """Composite, with inputs and outputs, under the name that others will use."""
+def test_an_action_of_ones_own_is_used_from_its_folder(act: Runner, tmp_path: Path) -> None:
+    """Composite, with inputs and outputs, under the name that others will use, and told of the event."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "action.yml").write_text(SAY)
-    uses = "{id: mine, uses: acme/mine@v1, with: {word: hello}}, {run: 'echo ${{ steps.mine.outputs.said }} there'}"
-    text = f"on: workflow_dispatch\njobs: {{one: {{runs-on: ubuntu-24.04, steps: [{uses}]}}}}\n"
-
-    ran = act.run(workflow(tmp_path, text), hub.url, Asked(replaced={"acme/mine@v1": tmp_path / "mine"}))
+    asked = Asked(
+        event="pull_request",
+        payload={"action": "closed", "pull_request": {"title": "hello"}},
+        replaced={"acme/mine@v1": tmp_path / "mine"},
+    )
+    ran = act.run(workflow(tmp_path, CLOSED), "http://127.0.0.1:1", asked)
 
     assert ran.printed[-1] == "hello there"
+
+
+def test_a_workflow_that_hangs_is_ended(act: Runner, tmp_path: Path) -> None:
+    """With everything that it started."""
+    script = 'sleep 300 & echo $$ $! > "$RIG_ARTIFACTS/started"; wait'
+    with pytest.raises(subprocess.TimeoutExpired):
+        act.run(workflow(tmp_path, one_step(script)), "http://127.0.0.1:1", Asked(), longest=2)
+
+    (started,) = act.folder.glob("run-*/artifacts/started")
+    pids = started.read_text().split()
+    assert len(pids) == 2
+    until = time.monotonic() + 10
+    while any(alive(pid) for pid in pids):
+        assert time.monotonic() < until
+        time.sleep(0.05)

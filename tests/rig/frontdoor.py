@@ -2,7 +2,7 @@
 
 Git has the last word about branches: after every push the emulator gets the same objects, and pull requests follow
 (`pulls`). What the emulator answers is handed on, with the few fields put right in which it is known to differ. Calls
-that would move branches behind git's back are refused by the rig.
+that would move branches behind git's back, or be answered with what is not so, are refused with 501.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _PULL = re.compile(r"/(?P<kind>pulls|issues)/(?P<number>\d+)(?P<part>/\w+)?(/.+)
 _PERMISSION = re.compile(r"/collaborators/(?P<login>[^/]+)/permission")
 _BRANCH = re.compile(r"/git/refs/heads/(?P<branch>.+)")
 _FOR_READERS = re.compile(r"/issues|/issues/\d+/comments|/issues/comments/\d+|/pulls/\d+/reviews")
+_BEHIND = re.compile(r"/pulls/\d+/(commits|files)")
 _GITS_OWN = re.compile(r"/git/.*|/contents/.*|/merges|/pulls/\d+/update-branch")
 _MUTATION = re.compile(r"markPullRequestReadyForReview|convertPullRequestToDraft")
 _ONLY_ON_ITS_PAGE = frozenset(
@@ -133,6 +134,8 @@ class FrontDoor(Origin):
             return self._delete_branch(name, unquote(found["branch"]), account)
         if request.method != "GET" and _GITS_OWN.fullmatch(rest):
             return Answer.of(501, {"message": "The rig moves branches by `git push` only."})
+        if _BEHIND.fullmatch(rest):
+            return Answer.of(501, {"message": "The emulator makes these up: ask git."})
         if (request.method, rest) == ("POST", "/pulls") and account:
             return pulls.create(request, account)
         if account and (found := _PULL.fullmatch(rest)) and (pull := pulls.all.get(int(found["number"]))):

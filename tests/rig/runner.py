@@ -20,7 +20,7 @@ STAND_INS = Path(__file__).parent / "actions"
 LINGER = STAND_INS / "linger.sh"
 _USES = re.compile(r"uses:\s*['\"]?(\w[\w.-]*/[\w./-]+@[\w./-]+)")
 _LOCAL = re.compile(r"uses:\s*['\"]?\./([\w./-]*)")
-_RUNS_ON = re.compile(r"runs-on:\s*([\w.-]+)")
+_LABELS = ("ubuntu-latest", "ubuntu-24.04", "ubuntu-22.04")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,15 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What starts a workflow. `replaced` are further actions, "owner/name@ref" and the folder that stands in."""
+    """What starts a workflow. `payload` is what the event tells besides the repository; `replaced` are further actions,
+    as "owner/name@ref", and the folders that stand in for them."""
 
     event: str = "workflow_dispatch"
     repository: str = "acme/api"
     inputs: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    payload: Mapping[str, object] = field(default_factory=dict)
     replaced: Mapping[str, Path] = field(default_factory=dict)
 
 
@@ -128,12 +130,11 @@ class Runner:
 
 
 def _command(workflow: Path, asked: Asked) -> list[str]:
-    labels = sorted(set(_RUNS_ON.findall(workflow.read_text())))
     return [
         *(str(ACT), asked.event, "--json", "--workflows", str(workflow), "--no-skip-checkout"),
         *("--action-offline-mode", "--no-cache-server", "--defaultbranch", "main", "--actor", "alice"),
         *(word for name in ("env", "input", "var") for word in (f"--{name}-file", os.devnull)),
-        *_each("--platform", (f"{label}=-self-hosted" for label in labels)),
+        *_each("--platform", (f"{label}=-self-hosted" for label in _LABELS)),
         *_each("--local-repository", _replacements(workflow, asked.replaced)),
     ]
 
@@ -155,7 +156,7 @@ def _given(url: str, asked: Asked, artifacts: Path) -> dict[str, str]:
 def _event(asked: Asked) -> dict[str, object]:
     owner, _, name = asked.repository.partition("/")
     repository = {"full_name": asked.repository, "name": name, "default_branch": "main", "owner": {"login": owner}}
-    return {"inputs": dict(asked.inputs), "ref": "refs/heads/main", "repository": repository}
+    return {"inputs": dict(asked.inputs), "ref": "refs/heads/main", "repository": repository, **asked.payload}
 
 
 def _replacements(workflow: Path, replaced: Mapping[str, Path]) -> Iterator[str]:
