@@ -70,7 +70,7 @@ $(INSTALLED): pyproject.toml
 
 # GitHub's API for the tests, exactly as locked. Where there is no Node.js they are skipped, but not in CI.
 $(RIG): tests/rig/package-lock.json
-	@if command -v npm >/dev/null; then npm ci --silent --prefix tests/rig && touch $(RIG); \
+	@if command -v npm >/dev/null; then npm ci --loglevel=error --prefix tests/rig && touch $(RIG); \
 	else echo "There is no npm: tests that need GitHub's API are skipped."; fi
 
 # What tests and checks need comes on top. Dependency groups need pip 25.1.

@@ -42,8 +42,8 @@ def head(repo: Repository, rev: str = "HEAD") -> str:
     return repo.git("rev-parse", rev).strip()
 
 
-def there(origin: Origin, name: str = NAME) -> dict[str, str]:
-    lines = Repository(origin.git.path(name)).git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+def there(origin: Origin) -> dict[str, str]:
+    lines = Repository(origin.git.path(NAME)).git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
     return dict(line.split() for line in lines)
 
 

@@ -46,7 +46,7 @@ _MERGE = ("PUT", "pulls/merge")
 _ON_PULLS: Mapping[tuple[str, str], Callable[[Pulls, Account, Pull, Request], Answer]] = {
     ("PATCH", "pulls"): Pulls.edit,
     _MERGE: Pulls.merge,
-    ("GET", "pulls/merge"): lambda _, __, pull, ___: Answer(204) if pull.shows else refusals.NOT_FOUND,
+    ("GET", "pulls/merge"): Pulls.was_merged,
     ("POST", "pulls/requested_reviewers"): issues.ask_review,
     ("POST", "pulls/reviews"): issues.review,
     ("GET", "issues"): issues.page,

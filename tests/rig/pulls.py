@@ -103,6 +103,10 @@ class Pulls:
         self._merged(pull, account, commit)
         return Answer.of(200, {"sha": commit, "merged": True, "message": "Pull Request successfully merged"})
 
+    def was_merged(self, account: Account, pull: Pull, request: Request) -> Answer:
+        del account, request
+        return Answer(204) if pull.shows else refusals.NOT_FOUND
+
     # --- what git does -------------------------------------------------------------------------------------------
 
     def moved(self, account: Account, before: Mapping[str, str], heads: Mapping[str, str]) -> None:
