@@ -4,6 +4,7 @@ PYTHON ?= python3
 RUN := .venv/bin/python -m
 INSTALLED := .venv/.installed
 READY := .venv/.ready
+RIG := tests/rig/node_modules/.ready
 
 .PHONY: help demo test corpus scenarios kills e2e bench docs build clean
 
@@ -22,7 +23,7 @@ help:
 demo: $(INSTALLED)
 	@$(RUN) skillopt_git demo
 
-test: $(READY)
+test: $(READY) $(RIG)
 	$(RUN) ruff format --check
 	$(RUN) ruff check
 	$(RUN) mypy
@@ -37,7 +38,7 @@ kills: $(READY)
 scenarios: $(READY)
 	@$(RUN) tests.scenarios
 
-e2e: $(READY)
+e2e: $(READY) $(RIG)
 	@$(RUN) pytest -m e2e; code=$$?; \
 	if [ $$code -eq 5 ]; then echo "There are no such tests."; else exit $$code; fi
 
@@ -53,7 +54,7 @@ build: $(READY)
 	$(RUN) build
 
 clean:
-	rm -rf .venv dist build .demo .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf tests/rig/node_modules .venv dist build .demo .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A working environment is brought up to date, a broken one is made anew.
@@ -66,6 +67,11 @@ $(INSTALLED): pyproject.toml
 	@echo "Setting up .venv (once) ..."
 	@$(RUN) pip install --quiet --disable-pip-version-check --editable .
 	@touch $(INSTALLED)
+
+# GitHub's API for the tests, exactly as locked. Where there is no Node.js they are skipped, but not in CI.
+$(RIG): tests/rig/package-lock.json
+	@if command -v npm >/dev/null; then npm ci --loglevel=error --prefix tests/rig && touch $(RIG); \
+	else echo "There is no npm: tests that need GitHub's API are skipped."; fi
 
 # What tests and checks need comes on top. Dependency groups need pip 25.1.
 $(READY): $(INSTALLED)

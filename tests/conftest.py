@@ -16,6 +16,8 @@ from tests.helpers import Repository
 from tests.nights import Run, arguments
 from tests.standins import StandIns
 
+pytest_plugins = ["tests.rig.fixtures"]
+
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
