@@ -114,7 +114,7 @@ class FrontDoor(Origin):
 
     def _answered(self, request: Request, account: Account | None) -> Answer:
         if request.path == "/graphql":
-            return self._mutation(request.json(), account) if account else refusals.SIGN_IN_FIRST
+            return self._graphql(request.json(), account) if account else refusals.SIGN_IN_FIRST
         if request.path == "/user" and account is not None and account.bot:
             return refusals.NOT_FOR_BOTS
         found = _REPOSITORY.fullmatch(request.path)
@@ -188,12 +188,16 @@ class FrontDoor(Origin):
         self._moved(name, account)
         return Answer(204)
 
-    def _mutation(self, sent: Json, account: Account) -> Answer:
-        """The two that REST has no way for. The id may stand in the text or among the variables."""
+    def _graphql(self, sent: Json, account: Account) -> Answer:
+        """The two that REST has no way for, and who asks. The id may stand in the text or among the variables."""
         text = json.dumps(sent)
+        if "viewer" in text:
+            return Answer.of(200, {"data": {"viewer": {"login": account.login}}})
         asked = _MUTATION.search(text)
         if asked is None:
-            return Answer.of(501, {"message": "The rig knows two mutations: ready for review, and back to draft."})
+            return Answer.of(
+                501, {"message": "The rig knows who asks, and two mutations: ready for review, and back to draft."}
+            )
         both = ((pulls, pull) for pulls in self._pulls.values() for pull in pulls.all.values())
         found = next((pair for pair in both if json.dumps(pair[1].node) in text.replace('\\"', '"')), None)
         if found is None:
