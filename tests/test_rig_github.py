@@ -139,6 +139,23 @@ def test_a_pull_request_is_made_once_and_found(hub: FrontDoor, clone: Repository
     assert len(hub.asked(WRITES)) == 2
 
 
+def test_a_fork_may_have_a_branch_of_the_same_name(hub: FrontDoor, clone: Repository, robot: Api) -> None:
+    """It is told apart by its owner, and what is pushed here does not touch it."""
+    robot("POST", f"{R}/pulls", DRAFT)
+    number = hub.pull_from_fork(NAME, READER, BRANCH)
+    clone.commit("More", {"more": "1"})
+    clone.git("push", "--quiet", "origin", BRANCH)
+
+    theirs = pull(robot, number)
+    assert (theirs["head"]["ref"], theirs["head"]["repo"]["full_name"]) == (BRANCH, "rita/api")
+    assert theirs["head"]["sha"] == head(clone, "HEAD~")  # where it was when it was asked for
+    assert [one["number"] for one in robot("GET", f"{R}/pulls?head=acme:{BRANCH}").json] == [1]
+    clone.git("push", "--quiet", "origin", f":{BRANCH}")
+    assert (pull(robot)["state"], pull(robot, number)["state"]) == ("closed", "open")
+    robot("PATCH", f"{R}/pulls/{number}", {"state": "closed"})
+    assert events(robot, number) == [("closed", ROBOT.login)]
+
+
 def test_of_many_who_ask_at_once_one_is_first(clone: Repository, robot: Api) -> None:
     """The others are told that it exists."""
     with ThreadPoolExecutor(8) as pool:

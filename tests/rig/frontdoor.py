@@ -88,6 +88,18 @@ class FrontDoor(Origin):
     def api(self, account: Account | None) -> Api:
         return Api(self.url, account)
 
+    def pull_from_fork(self, name: str, account: Account, branch: str) -> int:
+        """The number of a pull request that asks to merge this branch of the account's own fork. It can be read and
+        closed. The branch is where the one of that name is here when it is asked for, else at `main`."""
+        api = Api(self._upstream, account)
+        head = f"{account.login}:{branch}"
+        with self._lock:
+            api("POST", f"/repos/{name}/forks", {})
+            made = api("POST", f"/repos/{name}/pulls", {"title": "From a fork", "head": head, "base": "main"})
+            heads = self._heads[name]
+            self._pulls[name].opened(made.json, head, heads.get(branch, heads["main"]))
+        return int(made.json["number"])
+
     # --- one request ---------------------------------------------------------------------------------------------
 
     def _serve(self, request: Request) -> Answer:

@@ -24,7 +24,8 @@ Ask: TypeAlias = Callable[[Account, str, str, object], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """`shows` are the fields that stand in for the emulator's once it is merged."""
+    """`shows` are the fields that stand in for the emulator's once it is merged. `head` is OWNER:BRANCH for a branch of
+    somebody's fork, of which git here knows nothing."""
 
     number: int
     node: str
@@ -34,6 +35,10 @@ class Pull:
     is_open: bool = True
     shows: Mapping[str, object] = field(default_factory=dict)
     events: tuple[Json, ...] = ()
+
+    @property
+    def from_fork(self) -> bool:
+        return ":" in self.head
 
 
 @dataclass(slots=True)
@@ -56,10 +61,12 @@ class Pulls:
             return no
         answer = self.ask(account, "POST", "/pulls", sent)
         if answer.status == 201:
-            made = answer.json()
-            pull = Pull(made["number"], made["node_id"], head, sent["base"], made["head"]["sha"])
-            self.all[pull.number] = pull
+            self.opened(answer.json(), head, branches(self.git)[head])
         return answer
+
+    def opened(self, made: Json, head: str, sha: str) -> None:
+        pull = Pull(made["number"], made["node_id"], head, made["base"]["ref"], sha)
+        self.all[pull.number] = pull
 
     def edit(self, account: Account, pull: Pull, request: Request) -> Answer:
         """A draft stays one: only GraphQL changes that."""
@@ -112,7 +119,7 @@ class Pulls:
     def moved(self, account: Account, before: Mapping[str, str], heads: Mapping[str, str]) -> None:
         """`account` moved branches from where they were `before`: open pull requests follow, close, or count as
         merged."""
-        for pull in tuple(self.all.values()):
+        for pull in [one for one in self.all.values() if not one.from_fork]:
             gone = pull.head in before and pull.head not in heads
             if gone:
                 self.note(pull, "head_ref_deleted", account)
@@ -165,7 +172,7 @@ class Pulls:
         return refusals.rule(f"state cannot be changed. {why}", field="state") if why else None
 
     def _cannot_merge(self, pull: Pull, shown: Json, sent: Json) -> Answer | None:
-        if not pull.is_open:
+        if not pull.is_open or pull.from_fork:
             return refusals.NOT_MERGEABLE
         if shown["draft"]:
             return refusals.STILL_A_DRAFT
