@@ -148,7 +148,7 @@ def test_a_fork_may_have_a_branch_of_the_same_name(hub: FrontDoor, clone: Reposi
 
     theirs = pull(robot, number)
     assert (theirs["head"]["ref"], theirs["head"]["repo"]["full_name"]) == (BRANCH, "rita/api")
-    assert theirs["head"]["sha"] == head(clone, "HEAD~")  # as it was when it was forked
+    assert theirs["head"]["sha"] == head(clone, "HEAD~")  # where it was when it was asked for
     assert [one["number"] for one in robot("GET", f"{R}/pulls?head=acme:{BRANCH}").json] == [1]
     clone.git("push", "--quiet", "origin", f":{BRANCH}")
     assert (pull(robot)["state"], pull(robot, number)["state"]) == ("closed", "open")

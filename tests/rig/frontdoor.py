@@ -90,14 +90,14 @@ class FrontDoor(Origin):
 
     def pull_from_fork(self, name: str, account: Account, branch: str) -> int:
         """The number of a pull request that asks to merge this branch of the account's own fork. It can be read and
-        closed. A branch that is not here yet begins at `main`."""
+        closed. The branch is where the one of that name is here when it is asked for, else at `main`."""
         api = Api(self._upstream, account)
         head = f"{account.login}:{branch}"
         with self._lock:
-            fork = api("POST", f"/repos/{name}/forks", {}).json["full_name"]
-            api("POST", f"/repos/{fork}/git/refs", {"ref": f"refs/heads/{branch}", "sha": self._heads[name]["main"]})
+            api("POST", f"/repos/{name}/forks", {})
             made = api("POST", f"/repos/{name}/pulls", {"title": "From a fork", "head": head, "base": "main"})
-            self._pulls[name].opened(made.json, head)
+            heads = self._heads[name]
+            self._pulls[name].opened(made.json, head, heads.get(branch, heads["main"]))
         return int(made.json["number"])
 
     # --- one request ---------------------------------------------------------------------------------------------

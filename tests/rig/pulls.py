@@ -61,11 +61,11 @@ class Pulls:
             return no
         answer = self.ask(account, "POST", "/pulls", sent)
         if answer.status == 201:
-            self.opened(answer.json(), head)
+            self.opened(answer.json(), head, branches(self.git)[head])
         return answer
 
-    def opened(self, made: Json, head: str) -> None:
-        pull = Pull(made["number"], made["node_id"], head, made["base"]["ref"], made["head"]["sha"])
+    def opened(self, made: Json, head: str, sha: str) -> None:
+        pull = Pull(made["number"], made["node_id"], head, made["base"]["ref"], sha)
         self.all[pull.number] = pull
 
     def edit(self, account: Account, pull: Pull, request: Request) -> Answer:
