@@ -25,7 +25,9 @@ PLACES = {
         "keepers",
     ),
     **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
-    **dict.fromkeys(("bundle", "finishing", "keeping", "reviewing", "scheduled", "scheduling", "vitals"), "wiring"),
+    **dict.fromkeys(
+        ("bundle", "finishing", "keeping", "pinning", "reviewing", "scheduled", "scheduling", "vitals"), "wiring"
+    ),
     **dict.fromkeys(("hearing", "pulls", "unlearning", "waiting"), "keepers"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),
