@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from skillopt_git.bank import Bank, admit
 from skillopt_git.config import Mine
+from skillopt_git.families import Family, Telling
 from skillopt_git.model import Task
-from skillopt_git.recall import Family, Telling
 from skillopt_git.similarity import simhash
 
 SIZES = (1_000, 2_500, 5_000, 10_000)

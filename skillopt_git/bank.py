@@ -12,12 +12,12 @@ from math import ceil, floor
 from typing import TypeAlias
 
 from skillopt_git.config import Mine
+from skillopt_git.families import Family
 from skillopt_git.ids import family_id, fold_unmarked
 from skillopt_git.languages import Reader, reader
 from skillopt_git.mine import Mined, wordings
 from skillopt_git.model import RECORD, RECORD_VERSION, Check, Examples, Hint, Sighting, Split, Task
 from skillopt_git.needs import best_rule
-from skillopt_git.recall import Family
 from skillopt_git.similarity import BITS, alike, hamming, simhash
 
 NEAR = 0.90  # similarity of two folded asks of one family

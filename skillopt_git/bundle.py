@@ -18,6 +18,7 @@ from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
 from skillopt_git.model import RECORD, RECORD_VERSION, Event, Evidence, Split, Verdict
 from skillopt_git.private import refuse_newer
+from skillopt_git.recall import PROVEN
 from skillopt_git.record import evidence_of
 from skillopt_git.soundness import paired, sound, told_edit
 from skillopt_git.stamp import Stamp
@@ -198,16 +199,16 @@ class _Checking:
             yield f"{event.edit} was measured on another text of {event.target} than {commit[:12]} has"
 
     def _ended(self, event: Event) -> Iterator[str]:
-        """Only what this night's own rulings end: a trial without a proof, or a draft beside what is proven."""
+        """What this night's own rulings end: a draft whose trial is over, or that stands beside what is proven now."""
         rulings = [item for item in self.bundle.events if item.type == "gate"]
-        proven = any(item.data["verdict"] in ("strong", "ungated") for item in rulings)
-        over = any(
-            item.edit == event.edit
-            and (item.data["verdict"] == "harmful" or item.data.get("closed") or item.data.get("parked"))
-            for item in rulings
+        own = any(item.edit == event.edit and item.target == event.target for item in rulings)
+        proven = any(item.data["verdict"] in PROVEN for item in rulings)
+        known = any(
+            (item.branch, item.edit.id) == (event.data["branch"], event.edit)
+            for proposal in self.shop.everything().proposals
+            for item in proposal.pending
         )
-        anew = any(item.edit == event.edit for item in rulings)  # its document changed, and it was tried again
-        if not (over or proven or anew):
+        if not known or not (own or (event.type == "superseded" and proven)):
             yield f"event {event.id} ends {event.edit}, and nothing in this night does"
 
     def _evidence(self, name: str, evidence: Evidence) -> Iterator[str]:

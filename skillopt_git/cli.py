@@ -146,7 +146,10 @@ def run(arguments: Sequence[str], verbs: Verbs = VERBS) -> int:
 
 def _tell(error: SkilloptError, arguments: Sequence[str]) -> int:
     console = Console()
-    if "--json" in _options(arguments):
+    if error.exit_code == 0:
+        told = f"{error.kind}: {error.message}"
+        console.json({"v": 1, "skipped": error.message}) if "--json" in _options(arguments) else console.out(told)
+    elif "--json" in _options(arguments):
         console.json({"v": 1, "error": {"kind": error.kind, "message": error.message, "hint": error.hint}})
     else:
         console.error(error.message, error.hint)

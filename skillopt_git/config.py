@@ -176,6 +176,11 @@ class Propose:
         "What goes to a repository that everybody can read: `refuse` opens no pull request there, `summary` opens one, "
         "which holds the rules and their figures and nothing that was typed.",
     )
+    record_rejected: Literal["ledger", "closed-pr"] = _setting(
+        "ledger",
+        "Where what the gate refused is kept: `closed-pr` also opens a pull request for it and closes it at once, with "
+        "its evidence and the label `skillopt:gate-refused`.",
+    )
     enabled: bool = _setting(True, "Whether anything is proposed at all; off, a run learns nothing and says so.")
     auto_adopt: bool = _setting(False, "Merge a strong, measured proposal at the end of the run.", PERSONAL)
 

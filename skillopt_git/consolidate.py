@@ -58,6 +58,7 @@ class Bench:
     night: str
     preferences: str
     notify: Listener
+    refused: tuple[str, ...] = ()  # rules that people turned down, with their reasons
 
     def deterministic(self, tasks: Sequence[Task]) -> bool:
         """Whether measuring these tasks again gives the same; who judges rubrics matters only where there is one."""
@@ -128,7 +129,8 @@ def reflect(need: Need, failing: Sequence[Rollout], document: Document, *, bench
 
 def _question(need: Need, failing: Sequence[Rollout], document: Document, bench: Bench, *, firmer: bool) -> Request:
     notes = ["; ".join(item.score.notes) if item.score else "" for item in failing]
-    nonce = _nonce([need.text, document.text, *(item.task.ask for item in failing), *notes])
+    refused = "\n".join(bench.refused)
+    nonce = _nonce([need.text, document.text, *(item.task.ask for item in failing), *notes, refused])
     ask = render.prompt(
         "reflect",
         path=document.path,
@@ -138,6 +140,7 @@ def _question(need: Need, failing: Sequence[Rollout], document: Document, bench:
             for item, note in zip(failing, notes, strict=True)
         ],
         document=guard.fence(document.text, nonce),
+        refused=guard.fence(refused, nonce) if refused else "",
         preferences=bench.preferences,
         firmer=firmer,
     )

@@ -9,6 +9,7 @@
     |-- BackendError             1  (the failed call's own kind; 75 where trying again may help)
     |-- ForgeError               1  (what the forge refused; 75 where trying again may help)
     |-- MeasurementInvalid       4  invalid    too much was missing to say anything
+    |-- Skipped                  0  skipped    nothing was to be done: somebody turned it off
     `-- SafetyError              5  safety     a secret or a forbidden path stood in the way
 
 Nothing to learn, a refused candidate and an unchanged branch are results, never errors.
@@ -70,6 +71,13 @@ class ForgeError(SkilloptError):
         super().__init__(message, hint)
         self.kind = kind
         self.exit_code = 75 if retryable else 1
+
+
+class Skipped(SkilloptError):
+    """Turned off by somebody: nothing went wrong, and nothing is done."""
+
+    kind = "skipped"
+    exit_code = 0
 
 
 class MeasurementInvalid(SkilloptError):

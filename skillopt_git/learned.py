@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from skillopt_git.bank import Bank
 from skillopt_git.consolidate import Reflection
 from skillopt_git.controls import Control
+from skillopt_git.families import Family
 from skillopt_git.harvest import Harvest
 from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Reason, Task, Verdict
 from skillopt_git.ports import Backend, CallFailed, Judge
-from skillopt_git.recall import Family
 from skillopt_git.recurrence import Seen
 from skillopt_git.replay import Rollout
 

@@ -19,7 +19,7 @@ from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.mine import wordings
 from skillopt_git.model import Candidate, Document, Edit, Evidence, Need, Reason, Split, Task
 from skillopt_git.ports import CallFailed, Gated, Listener
-from skillopt_git.recall import History, held_back, repeats
+from skillopt_git.recall import History, held_back, repeats, told_refusals
 from skillopt_git.replay import Rollout, raise_dead, replay
 from skillopt_git.rulings import OnTrial
 from skillopt_git.training import Training, Tryout, chosen
@@ -180,6 +180,7 @@ class Night:
             night=self.night,
             preferences=self.config.propose.preferences,
             notify=self.notify,
+            refused=told_refusals(self.history),
         )
 
     def _failing(self, needs: Sequence[Need], documents: Documents) -> dict[str, list[Rollout]]:

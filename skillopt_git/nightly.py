@@ -18,14 +18,15 @@ from skillopt_git.charts import Chart, scores_by_night
 from skillopt_git.config import Config, zone
 from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
 from skillopt_git.decide import tidy
-from skillopt_git.errors import ForgeError, GitError, MeasurementInvalid, RefMoved
+from skillopt_git.errors import GitError, MeasurementInvalid
 from skillopt_git.exchange import unite
 from skillopt_git.finishing import Finishing, promoted
 from skillopt_git.history import log
 from skillopt_git.learned import Known, Learned, Teachable
 from skillopt_git.model import Event
+from skillopt_git.outside import Outside, bring
 from skillopt_git.pages import report_page
-from skillopt_git.placing import FROZEN, IN_WORDS, contradicted, frozen, outdated, place, settle, standing
+from skillopt_git.placing import contradicted, frozen, outdated, place, settle
 from skillopt_git.ports import Listener
 from skillopt_git.pulls import Told
 from skillopt_git.recall import History, Proposal
@@ -82,20 +83,6 @@ class Ran:
         if self.view.verdict == "invalid":
             return MeasurementInvalid.exit_code
         return self.code
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outside:
-    """What the other side made of a run."""
-
-    notes: tuple[str, ...] = ()
-    code: int = 0
-    told: Told | None = None
-
-    @property
-    def pull_request(self) -> dict[str, Any] | None:
-        pull = self.told.pull if self.told else None
-        return {"number": pull.number, "url": pull.url, "state": pull.state, "draft": pull.draft} if pull else None
 
 
 def run(
@@ -232,7 +219,7 @@ class _Run:
             proposal = next(iter(self.finish.recalled().open), None)
         proven = placement is not None or any(item.drafted and item.accepted for item in learned.candidates)
         adopted = self.finish.auto_adopt(proposal, notes, proven=proven)
-        outside = self._outside(proposal)
+        outside = bring(shop, self.review, learned, night, proposal) if self.review else Outside()
         notes += outside.notes
         ran = self._told(learned, None if shop.stamp.simulated else night, proposal, events, notes, adopted)
         ran = replace(ran, record=ran.record | {"pull_request": outside.pull_request})
@@ -249,6 +236,7 @@ class _Run:
             return notes
         try:
             self.review.meet(shop)
+            self.review.refuse_paused()
         except GitError as error:
             if self.options.pr:
                 raise
@@ -258,28 +246,6 @@ class _Run:
     @property
     def _approved(self) -> frozenset[str]:
         return self.review.approved if self.review is not None else frozenset()
-
-    def _outside(self, proposal: Proposal | None) -> Outside:
-        """What was not pushed, or got no pull request, gets there with a later night: the night itself is recorded."""
-        if self.review is None:
-            return Outside()
-        shop = self.shop if not self.options.pr else self.review.at_base(self.shop)
-        try:
-            left = self.review.push(shop)
-            if not self.options.pr:
-                return Outside(notes=tuple(left), code=RefMoved.exit_code if left else 0)
-            told = self.review.tell(shop, proposal, frozen=self._frozen(proposal))
-        except (GitError, ForgeError) as error:
-            told_ = f"{error.message}; {error.hint}" if error.hint else error.message
-            code = error.exit_code if isinstance(error, ForgeError) else RefMoved.exit_code
-            what = "no pull request" if isinstance(error, ForgeError) else "nothing was pushed"
-            again = "`skillopt-git propose`" if self.options.pr else "`skillopt-git ledger push`"
-            return Outside(notes=(f"{what}: {told_}; {again} and the next run try again",), code=code)
-        return Outside(notes=(*left, *told.notes), told=told)
-
-    def _frozen(self, proposal: Proposal | None) -> str | None:
-        why = standing(self.shop, proposal, self._approved) if proposal is not None else "free"
-        return IN_WORDS[why] if why in FROZEN else None
 
     # --- learn ---
 

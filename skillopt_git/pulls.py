@@ -68,10 +68,6 @@ class Teller:
             return Told(operation="none", pull=known[0], url=known[0].url, notes=(why,))
         return self._created(proposal, page)
 
-    def paused(self) -> PullRequest | None:
-        """An open pull request on which somebody asked for a pause."""
-        return next((pull for pull in self.pulls if pull.state == "open" and PAUSE in pull.labels), None)
-
     # --- open ones ---
 
     def _updated(self, pull: PullRequest, page: Page) -> Told:

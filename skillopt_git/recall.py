@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
+from skillopt_git.families import Family
+from skillopt_git.families import families as told_families
 from skillopt_git.ids import canonical_json, need_id
-from skillopt_git.model import Edit, Event, Split
+from skillopt_git.model import Edit, Event
 from skillopt_git.rulings import (
     OnTrial,
     Refusal,
@@ -29,40 +31,13 @@ from skillopt_git.rulings import (
 from skillopt_git.similarity import similarity
 from skillopt_git.soundness import told_edit
 
+MOST_TOLD = 20  # refusals that an optimizer is told of
 NEAR_DUPLICATE = 0.85  # of two rule texts: at or above it a rejection of one holds back the other
 # Of two outcomes of one edit, as two clones may see them, the first here stands: what is merged is merged.
 ENDINGS = ("adopted", "adopted-modified", "rejected", "superseded", "expired")
 MEASURED = frozenset({"family", "trial"})
 ADOPTIONS = frozenset({"adopted", "adopted-modified"})
 PROVEN = frozenset({"strong", "ungated"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
-    """What one run on one machine told of a family: the tasks that came in, and their needs.
-
-    `machine` is empty where an older version told it.
-    """
-
-    machine: str
-    run: str
-    needs: tuple[str, ...]
-    tasks: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
-    """One ask and its near-copies, as the ledger knows it. `split` is None when two clones disagreed: it sits out.
-
-    `needs` and `tasks` are those of all tellings.
-    """
-
-    id: str
-    needs: tuple[str, ...]
-    split: Split | None
-    tasks: tuple[str, ...]
-    simhash: int
-    told: tuple[Telling, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +206,7 @@ def recall(events: Iterable[Event], *, simulated: bool) -> History:
     negatives = tuple(_negatives(standing))
     return History(
         simulated=simulated,
-        families=_families(every),
+        families=told_families(every),
         proposals=proposals,
         negatives=negatives,
         refusals=tuple(refusals(own)),
@@ -299,38 +274,6 @@ def _unlearned(events: tuple[Event, ...]) -> dict[tuple[str, str], Event]:
     }
 
 
-def _families(events: Iterable[Event]) -> dict[str, Family]:
-    """A family is told when it is founded and when tasks join it. The smallest event id wins; a family whose split
-    that changed sits out for good."""
-    told: dict[str, list[Event]] = {}
-    for event in events:
-        if event.type == "family":
-            told.setdefault(str(event.data["family"]), []).append(event)
-    return {name: _family(name, each) for name, each in told.items()}
-
-
-def _family(name: str, events: list[Event]) -> Family:
-    tellings = tuple(map(_telling, events))
-    first = events[0].data
-    return Family(
-        id=name,
-        needs=tuple(sorted({need for telling in tellings for need in telling.needs})),
-        split=first["split"] if len({event.data["split"] for event in events}) == 1 else None,
-        tasks=tuple(sorted({task for telling in tellings for task in telling.tasks})),
-        simhash=int(str(first["simhash"]), 16),
-        told=tellings,
-    )
-
-
-def _telling(event: Event) -> Telling:
-    return Telling(
-        machine=event.data.get("machine") or "",
-        run=event.run or "",
-        needs=tuple(map(str, event.data["needs"])),
-        tasks=tuple(map(str, event.data["tasks"])),
-    )
-
-
 def _worded(events: Iterable[Event]) -> dict[str, str]:
     """What a need was called when a rule for it was proposed: the words that founded it before any others."""
     texts: dict[str, str] = {}
@@ -387,6 +330,14 @@ def _negatives(events: tuple[Event, ...]) -> Iterator[Negative]:
         if event.type in ("rejected", "reverted") and event.text is not None:
             need = event.data.get("need")
             yield Negative(event=event, text=event.text, need=None if need is None else str(need))
+
+
+def told_refusals(history: History) -> tuple[str, ...]:
+    """What people turned down, the newest last, each once, for whoever words rules."""
+    newest = sorted(history.negatives, key=lambda item: (item.event.ts, item.event.id))[-MOST_TOLD:]
+    return tuple(
+        dict.fromkeys(f"- {item.text}{f' ({item.event.reason})' if item.event.reason else ''}" for item in newest)
+    )
 
 
 def held_back(

@@ -8,11 +8,11 @@ from typing import Any
 
 from skillopt_git import __version__
 from skillopt_git.controls import Control
+from skillopt_git.families import Family
 from skillopt_git.ids import Json, fold_unmarked
 from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
 from skillopt_git.model import Candidate, Edit, Event, Evidence, Sighting
-from skillopt_git.recall import Family
 from skillopt_git.similarity import simhash
 from skillopt_git.stamp import Stamp, event
 from skillopt_git.targets import Base
@@ -44,7 +44,7 @@ def events_of(learned: Learned, stamp: Stamp, placement: Placement | None, night
         *(_family_event(family, learned.known.machine, stamp) for family in learned.known.families),
         *(item for candidate in learned.candidates for item in _trial_events(candidate, learned, stamp, night)),
         *(_control_event(control, learned, stamp, night) for control in learned.controls),
-        *(_proposed_events(learned, stamp, placement, night) if placement else ()),
+        *(proposed_events(learned, stamp, placement, night) if placement else ()),
     )
 
 
@@ -135,7 +135,8 @@ def _control_event(control: Control, learned: Learned, stamp: Stamp, night: int)
     return event("aa", [control.kind, stamp.run], stamp, target=evidence.document, edit=control.edit, data=data)
 
 
-def _proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night: int) -> Iterator[Event]:
+def proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night: int) -> Iterator[Event]:
+    """One for each edit that is placed: what its commit is made of."""
     models = learned.models
     placed = [(candidate, edit) for candidate in placement.candidates for edit in candidate.edits]
     for position, (candidate, edit) in enumerate(placed, start=placement.before):

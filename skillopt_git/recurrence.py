@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from skillopt_git.families import Family
 from skillopt_git.mine import sessions_of
 from skillopt_git.model import Hint, Need, Sighting, Task
-from skillopt_git.recall import Family
 
 Elsewhere = Mapping[str, frozenset[tuple[str, str]]]  # by need: machines and the runs in which they told of it
 

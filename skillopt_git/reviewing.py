@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from skillopt_git import present, render
 from skillopt_git.branches import FOLDER, HEADS, SEEN
 from skillopt_git.config import Config
-from skillopt_git.errors import SafetyError, UsageError
+from skillopt_git.errors import SafetyError, Skipped, UsageError
 from skillopt_git.exchange import Outgoing, fetch, push
 from skillopt_git.guard import one_line
 from skillopt_git.hearing import Heard, outcomes
 from skillopt_git.model import Event
 from skillopt_git.ports import Forge, PullRequest
-from skillopt_git.pulls import Asked, Page, Teller, Told
+from skillopt_git.pulls import PAUSE, Asked, Page, Teller, Told
 from skillopt_git.recall import Proposal
 from skillopt_git.remote import Remote
 from skillopt_git.targets import Base
@@ -63,6 +63,12 @@ class Review:
         return self.forge.default_branch() if self.forge is not None else self.remote.default_branch()
 
     # --- before learning ---
+
+    def refuse_paused(self) -> None:
+        """Raises `Skipped` where somebody asked for a pause, by a label on an open pull request."""
+        paused = next((pull for pull in self.pulls if pull.state == "open" and PAUSE in pull.labels), None)
+        if paused is not None:
+            raise Skipped(f"paused by the label {PAUSE} on {paused.url}", "take the label away to go on")
 
     def meet(self, shop: Workshop) -> tuple[Event, ...]:
         """What other clones recorded and what people did on the forge comes into the ledger; what came."""

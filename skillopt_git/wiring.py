@@ -18,7 +18,7 @@ from skillopt_git.backends.cached import Cached
 from skillopt_git.config import Config
 from skillopt_git.consolidate import judge_question
 from skillopt_git.cycle import ModelDoor, Reading
-from skillopt_git.errors import ConfigError, SafetyError, UsageError
+from skillopt_git.errors import ConfigError, SafetyError, Skipped, UsageError
 from skillopt_git.gitrepo import GitRepo
 from skillopt_git.history import authors
 from skillopt_git.ids import digest
@@ -246,6 +246,14 @@ class ModelChoice:
     open: Callable[[Private, Redactor], ModelDoor]
 
 
+def refuse_disabled(config: Config, environ: Mapping[str, str] = os.environ) -> None:
+    """Raises `Skipped` where a setting or the environment turns the tool off."""
+    if environ.get("SKILLOPT_DISABLED", "0") not in ("", "0", "false"):
+        raise Skipped("turned off by SKILLOPT_DISABLED", "unset it to go on")
+    if not config.propose.enabled:
+        raise Skipped("turned off by propose.enabled = false", "take the setting away to go on")
+
+
 def chosen_model(config: Config) -> ModelChoice:
     """By `replay.backend`. There is no default: what answers decides what the figures mean."""
     name = config.replay.backend
@@ -280,4 +288,7 @@ def models(
 
 def forge(config: Config, repo: GitRepo, *, required: bool) -> Forge | None:
     """The forge of the remote that is pushed to; None where there is none and none is `required`."""
-    raise NotImplementedError
+    del config, repo
+    if required:
+        raise UsageError("there is no forge to ask", "add a remote on GitHub, or leave out --pr")
+    return None

@@ -24,7 +24,7 @@ def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     """A fresh HOME; no `GIT_*`, `SKILLOPT_*` or agent variable of the machine reaches a test."""
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
-        if name.startswith(("GIT_", "SKILLOPT_", "CLAUDE", "CODEX", "COPILOT", "ANTHROPIC", "XDG_")):
+        if name.startswith(("GIT_", "SKILLOPT_", "CLAUDE", "CODEX", "COPILOT", "ANTHROPIC", "GITHUB_", "GH_", "XDG_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))

@@ -47,7 +47,10 @@ class Hub:
 
     def get(self, number: int) -> PullRequest:
         pull = self.pulls[number]
-        return replace(pull, head_sha=self.tip(pull.head) or pull.head_sha)
+        tip = self.tip(pull.head)
+        if tip and pull.state == "open":
+            self.server.git("update-ref", f"refs/pull/{number}/head", tip)
+        return replace(pull, head_sha=tip or pull.head_sha)
 
     def create(self, asked: PullDraft) -> PullRequest:
         self._write("create")
@@ -67,6 +70,7 @@ class Hub:
             ours=True,
         )
         self.pulls[number], self.told[number] = pull, []
+        self.server.git("update-ref", f"refs/pull/{number}/head", pull.head_sha)
         return pull
 
     def update(self, number: int, *, title: str | None = None, body: str | None = None) -> PullRequest:

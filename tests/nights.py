@@ -36,7 +36,8 @@ Run = Callable[..., dict[str, Any]]
 def obedient(request: Request) -> Reply:
     """A target that keeps to what it is told, and an optimizer that words the wish as the user did."""
     if request.purpose == "reflect":
-        rule = RULE if RULE in request.ask else OTHER
+        wish = request.ask.split("Rules that people here turned down")[0]
+        rule = RULE if RULE in wish else OTHER
         return Reply(text=json.dumps({"edits": [{"op": "add", "text": rule, "reason": "It was asked for."}]}))
     if request.purpose == "judge":
         return Reply(text=json.dumps({"score": 1.0 if "ACME-7" in request.ask else 0.0}))

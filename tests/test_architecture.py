@@ -26,8 +26,9 @@ PLACES = {
     ),
     **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
     **dict.fromkeys(
-        ("bundle", "finishing", "keeping", "pinning", "reviewing", "scheduled", "scheduling", "vitals"), "wiring"
+        ("bundle", "finishing", "keeping", "proposing", "outside", "rebuilding", "refusing", "reviewing"), "wiring"
     ),
+    **dict.fromkeys(("pinning", "scheduled", "scheduling", "vitals"), "wiring"),
     **dict.fromkeys(("hearing", "pulls", "unlearning", "waiting"), "keepers"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),

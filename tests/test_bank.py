@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from skillopt_git.bank import Admitted, Bank, admit, merge, next_split, shareable
 from skillopt_git.config import Mine
+from skillopt_git.families import Family
 from skillopt_git.ids import event_id, family_id
 from skillopt_git.mine import Mined
 from skillopt_git.model import Check, Event, Examples, Hint, Sighting, Split, Task
-from skillopt_git.recall import Family, recall
+from skillopt_git.recall import recall
 from skillopt_git.similarity import hamming, simhash, similarity
 
 MINE = Mine()

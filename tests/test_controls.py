@@ -143,5 +143,5 @@ def test_a_control_is_told_in_the_log(night: Night, say: Callable[..., str]) -> 
 
     assert f"{NULL}: inconclusive" in told
     assert f"{KNOWN}: strong" in told
-    rates = "strong in 0 and a draft in 0 of 1 trials, a proven rule strong in 1 of 1"
+    rates = "strong in 0 and a draft in 0 of 1 trial, a proven rule strong in 1 of 1"
     assert f"Controls of the gate: {NULL} was {rates}." in say("status")

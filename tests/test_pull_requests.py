@@ -12,12 +12,13 @@ import pytest
 from skillopt_git import nightly, wiring
 from skillopt_git.bundle import read_bundle
 from skillopt_git.config import load
-from skillopt_git.errors import ForgeError, SafetyError
+from skillopt_git.errors import ForgeError, SafetyError, Skipped
 from skillopt_git.nightly import Options, Ran
+from skillopt_git.ports import Reply, Request
 from skillopt_git.pulls import metadata
-from tests.forge import ALICE, GUEST, STALE, Hub
+from tests.forge import GUEST, STALE, Hub
 from tests.helpers import Repository
-from tests.nights import ALWAYS, PNPM, RULE, TICKET, Run, obedient, sessions, taught
+from tests.nights import PNPM, RULE, TICKET, Run, obedient, sessions, taught
 from tests.test_nightly_measured import choice
 
 Night = Callable[..., Ran]
@@ -318,6 +319,133 @@ def test_a_draft_is_opened_as_one(repo: Repository, home: Path, hub: Hub, night:
     assert hub.pulls[1].title.startswith("[ungated]")
 
 
+def test_what_the_gate_refused_can_be_seen_as_a_closed_pull_request(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """With its evidence and a label; its branch is gone, and nobody counts it as a person's refusal."""
+    sessions(home, repo, PNPM)
+
+    def idle(request: Request) -> Reply:
+        return Reply(text="npm install") if request.purpose == "rollout" else obedient(request)
+
+    night(idle, **{"propose.record_rejected": "closed-pr"})
+
+    (pull,) = hub.pulls.values()
+    assert pull.state == "closed"
+    assert pull.labels == {"skillopt", "skillopt:gate-refused"}
+    assert pull.title == f"[refused] Learn: {RULE}"
+    assert hub.tip(pull.head) == ""
+    assert outcomes(invoke) == []
+    assert invoke("status")["open"] == []
+    night(idle, **{"propose.record_rejected": "closed-pr"})
+    assert len(hub.pulls) == 1
+
+
+# --- from here ---------------------------------------------------------------------------------------------------
+
+
+def test_adopting_here_merges_there(repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run) -> None:
+    """By the pull request, so that its rules and checks hold; with `--local` in git alone."""
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    main = repo.git("rev-parse", "main")
+
+    done = invoke("adopt", branch)
+
+    assert hub.pulls[1].state == "merged"
+    assert done["commit"] == hub.server.git("rev-parse", "main").strip()
+    assert repo.git("rev-parse", "main") == main
+    assert outcomes(invoke) == [("adopted", RULE, None)]
+
+
+def test_adopting_in_git_alone(repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run) -> None:
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+
+    done = invoke("adopt", branch, "--local")
+
+    assert (hub.pulls[1].state, done["commit"]) == ("open", repo.git("rev-parse", "main").strip())
+
+
+def test_rejecting_here_closes_there(repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run) -> None:
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+
+    invoke("reject", branch, "--reason", "no")
+
+    assert hub.pulls[1].state == "closed"
+    assert hub.tip(branch) == ""
+    assert outcomes(invoke) == [("rejected", RULE, "no")]
+
+
+def test_rejecting_one_rule_here_takes_it_off_there(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    sessions(home, repo, [*PNPM, *TICKET])
+    edits = {item["text"]: item["id"] for item in night().record["edits"]}
+
+    invoke("reject", "--edit", edits[RULE])
+
+    assert hub.pulls[1].state == "open"
+    assert edits[RULE] not in hub.pulls[1].body
+
+
+def test_a_lost_ledger_is_made_anew_from_the_forge(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """Here and at the remote: what was proposed, adopted and refused is as it was, with the same names."""
+    sessions(home, repo, PNPM)
+    night()
+    hub.closed(1)
+    hub.server.git("update-ref", "-d", f"refs/heads/{hub.pulls[1].head}")
+    sessions(home, repo, [*PNPM, *TICKET])
+    night()
+    hub.merged(2)
+    invoke("sync")
+    before = {(item["id"], item["type"], item["text"]) for item in decided(invoke)}
+    status = invoke("status")
+    for where in (repo, hub.server):
+        where.git("update-ref", "-d", "refs/skillopt/ledger")
+    assert invoke("status")["outcomes"] == {}
+
+    told = invoke("ledger", "rebuild")
+
+    assert told["pulls"] == 2
+    assert {(item["id"], item["type"], item["text"]) for item in decided(invoke)} == before
+    assert invoke("status")["outcomes"] == status["outcomes"]
+    assert invoke("status")["rejections"] == status["rejections"] == 1
+    assert invoke("ledger", "rebuild")["events"] == {}
+
+
+def decided(invoke: Run) -> list[dict[str, Any]]:
+    kinds = ("proposed", "adopted", "rejected")
+    return [item for item in invoke("log", "--limit", "1000")["events"] if item["type"] in kinds]
+
+
+@pytest.mark.parametrize("how", ["setting", "environment", "label"])
+def test_it_can_be_turned_off(
+    how: str, repo: Repository, home: Path, hub: Hub, night: Night, monkeypatch: pytest.MonkeyPatch, invoke: Run
+) -> None:
+    """Nothing is learned then, and nothing fails."""
+    sessions(home, repo, PNPM)
+    night()
+    asked = hub.server.git("for-each-ref")
+    if how == "setting":
+        repo.commit("Off", {".skillopt.toml": "[propose]\nenabled = false\n"})
+    elif how == "environment":
+        monkeypatch.setenv("SKILLOPT_DISABLED", "1")
+    else:
+        hub.labeled(1, "skillopt:pause")
+
+    if how == "label":
+        with pytest.raises(Skipped, match="paused by the label"):
+            night()
+    told = invoke("propose") if how == "label" else invoke("run")
+
+    assert list(told) == ["v", "skipped"]
+    assert hub.server.git("for-each-ref") == asked
+
+
 # --- in two jobs -------------------------------------------------------------------------------------------------
 
 
@@ -346,5 +474,3 @@ def test_what_a_bundle_brings_is_what_a_run_would_have_made(
     hub.writes.clear()
     assert invoke("propose", str(path))["operation"] == "none"
     assert hub.writes == []
-    assert ALWAYS
-    assert ALICE

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillopt_git.families import Telling
 from skillopt_git.ids import event_id, need_id
 from skillopt_git.model import Edit, Event, EventType
-from skillopt_git.recall import History, Proposal, Telling, held_back, recall
+from skillopt_git.recall import History, Proposal, held_back, recall
 
 SKILL, MEMORY = ".claude/skills/house/SKILL.md", "CLAUDE.md"
 RULE, NEED = "Always run ruff first", "n1-ruff"

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillopt_git.families import Family, Telling
 from skillopt_git.model import Hint, Need, Sighting, Task
-from skillopt_git.recall import Family, Telling
 from skillopt_git.recurrence import Seen, elsewhere, recurring, replacement, seen, tally, waiting
 
 PNPM, TABS = "n1-0000000000000001", "n1-0000000000000002"

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from skillopt_git.commands.decided import tell
-from skillopt_git.commands.options import AsJson, Repo, deciding
+from skillopt_git.commands.options import AsJson, Local, Repo, deciding, there
 
 
 def command(
@@ -18,6 +18,7 @@ def command(
             help="The proposal, or a branch that shares tasks or unlearns; without it, the only open proposal."
         ),
     ] = None,
+    local: Local = False,
     repo: Repo = Path(),
     json: AsJson = False,
 ) -> None:
@@ -31,6 +32,8 @@ def command(
         elif branch is not None and unlearning.is_named(branch):
             done = unlearning.adopt(desk, shop.base, branch)
         else:
-            done = decide.adopt(desk, decide.the_proposal(desk.history, branch))
+            proposal = decide.the_proposal(desk.history, branch)
+            other = there(shop, local=local)
+            done = (other.adopt(proposal) if other else None) or decide.adopt(desk, proposal)
     unlearns = branch is not None and unlearning.is_named(branch)
     tell(done, "Unlearned" if unlearns else "Adopted", json=json)

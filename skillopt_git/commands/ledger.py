@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from skillopt_git.commands.options import AsJson, Repo, deciding, workshop
+from skillopt_git.commands.options import AsJson, Repo, deciding, review, workshop
 from skillopt_git.console import Console
 from skillopt_git.errors import UsageError
 
@@ -91,6 +91,32 @@ def verify(repo: Repo = Path(), json: AsJson = False) -> None:
             console.out("Nothing was lost or changed.")
     if found.findings:
         raise typer.Exit(FOUND_SOMETHING)
+
+
+@app.command()
+def rebuild(repo: Repo = Path(), json: AsJson = False) -> None:
+    """Make a lost ledger anew from the forge's pull requests: what was proposed, and what people did with it."""
+    from skillopt_git.branches import FOLDER
+    from skillopt_git.rebuilding import Rebuilding
+
+    notes: list[str] = []
+    with review(repo, pr=True) as (shop, other):
+        before = {event.id for event in shop.ledger.events()}
+        pulls = other.forge.find(f"{FOLDER}/") if other.forge else ()
+        told = Rebuilding(shop.repo, other.remote).events(pulls, notes)
+        shop.ledger.append(told, when=shop.stamp.now, message="Rebuild from pull requests")
+        other.meet(shop)
+        new = [event for event in shop.ledger.events() if event.id not in before]
+    console = Console()
+    counts = dict(sorted(Counter(event.type for event in new).items()))
+    if json:
+        console.json({"v": 1, "pulls": len(pulls), "events": counts, "notes": notes})
+        return
+    found = ", ".join(f"{count:,} {type_}" for type_, count in counts.items()) or "nothing that was not known"
+    console.out(f"{len(pulls):,} pull requests looked through: {found}.")
+    console.out("Splits of tasks, trials and evidence are on no forge: what was lost of them is measured anew.")
+    for note in notes:
+        console.out(note)
 
 
 # --- telling -----------------------------------------------------------------------------------------------------

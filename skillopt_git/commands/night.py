@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from skillopt_git.nightly import Ran
 
 
+NoBundle = Annotated[Path | None, typer.Option("--bundle", hidden=True)]
+Bundle = Annotated[Path | None, typer.Option("--bundle", help="Where what is found goes, for `propose`; needed.")]
+
+
 def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
     def command(
         repo: Repo = Path(),
@@ -70,10 +74,7 @@ def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
         allow_simulated: Annotated[
             bool, typer.Option("--allow-simulated", help="Push a simulated proposal too.")
         ] = False,
-        bundle: Annotated[
-            Path | None,
-            typer.Option(help="Where what is found goes, for `propose`.", hidden=kind != "learn"),
-        ] = None,
+        bundle: NoBundle = None,
         json: AsJson = False,
         quiet: Quiet = False,
     ) -> None:
@@ -105,6 +106,7 @@ def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
             bundle=bundle,
         )
         config = settings(repo, flags)
+        wiring.refuse_disabled(config)
         choice = wiring.chosen_model(config)
         with Console(quiet=quiet) as console:
             ran = nightly.run(repo, config, options, model=choice, clock=now, notify=console.progress)
@@ -119,6 +121,8 @@ def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
             console.note(f"the report with charts: {ran.page}")
         raise typer.Exit(ran.exit_code)
 
+    if kind == "learn":
+        command.__annotations__["bundle"] = "Bundle"
     return command
 
 

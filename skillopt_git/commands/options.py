@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from skillopt_git.config import Config
+    from skillopt_git.proposing import Proposing
     from skillopt_git.reviewing import Review
     from skillopt_git.workshop import Workshop
 
@@ -37,6 +38,9 @@ Lookback = Annotated[float | None, typer.Option(help="Hours to look back; 0 read
 MaxSessions = Annotated[int | None, typer.Option(help="Most sessions to read; 0 is three times --max-tasks.")]
 MaxTasks = Annotated[int | None, typer.Option(help="Most tasks to replay.")]
 TargetSkill = Annotated[str | None, typer.Option("--target-skill-path", help="The skill to teach.")]
+
+
+Local = Annotated[bool, typer.Option("--local", help="In git alone, though there may be a pull request.")]
 
 
 def now() -> datetime:
@@ -115,6 +119,24 @@ def deciding(repo: Path) -> Iterator[Workshop]:
         yield shop
 
 
+def there(shop: Workshop, *, local: bool) -> Proposing | None:
+    """The other side, for a verb that decides: None where there is no forge to ask, or none is to be asked."""
+    from skillopt_git import wiring
+    from skillopt_git.config import load
+    from skillopt_git.proposing import Proposing
+    from skillopt_git.remote import remote_name, the_remote
+    from skillopt_git.reviewing import Review
+
+    config = load(shop.repo.root)
+    if local or (config.propose.remote or remote_name(shop.repo)) is None:
+        return None
+    forge = wiring.forge(config, shop.repo, required=False)
+    if forge is None:
+        return None
+    other = Review(config=config, remote=the_remote(shop.repo, config.propose.remote or None), forge=forge)
+    return Proposing(shop=shop, config=config, review=other)
+
+
 @contextmanager
 def review(
     repo: Path, *, pr: bool, simulated: bool = False, allow_simulated: bool = False
@@ -129,6 +151,7 @@ def review(
 
     opened = GitRepo.open(repo)
     config = load(opened.root)
+    wiring.refuse_disabled(config)
     shop = open_workshop(opened, config, now=now(), simulated=simulated)
     remote = the_remote(opened, config.propose.remote or None)
     forge = wiring.forge(config, opened, required=pr)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from skillopt_git.commands.decided import tell
-from skillopt_git.commands.options import AsJson, Repo, deciding
+from skillopt_git.commands.options import AsJson, Local, Repo, deciding, there
 from skillopt_git.errors import UsageError
 
 
@@ -23,6 +24,7 @@ def command(
     reason: Annotated[
         str | None, typer.Option(help="Why, in your words; `wrong-place` refuses it only for this file.")
     ] = None,
+    local: Local = False,
     repo: Repo = Path(),
     json: AsJson = False,
 ) -> None:
@@ -38,7 +40,10 @@ def command(
             _refuse_more(branch, edit, reason, "the rule then stays learned")
             done = unlearning.refuse(desk, branch)
         else:
-            done = decide.reject(desk, decide.the_proposal(desk.history, branch), edit=edit, reason=reason)
+            proposal = decide.the_proposal(desk.history, branch)
+            other = there(shop, local=local)
+            done = decide.reject(desk, proposal, edit=edit, reason=reason)
+            done = replace(done, said=(*done.said, *(other.rejected(proposal) if other else ())))
     tell(done, "Rejected", json=json)
 
 
