@@ -19,9 +19,7 @@ SOMEBODY = "acme/skillopt-git"  # where nobody knows whose copy it is
 UNKNOWN = "0" * 40  # no commit has this name, so a workflow that keeps it runs nothing
 
 _GIVEN = re.compile(r"([\w.-]+/[\w.-]+)@([0-9a-f]{40})", re.ASCII)
-_HOSTED = re.compile(
-    r"(?:https?|ssh|git)://[^/]+/([\w.-]+/[\w.-]+?)(?:\.git)?/?|[^/:]+:([\w.-]+/[\w.-]+?)(?:\.git)?", re.ASCII
-)
+_HOSTED = re.compile(r"(?:(?:https?|ssh|git)://[^/]+/|[^/:]+:)([\w.-]+/[\w.-]+?)(?:\.git)?/?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
