@@ -5,6 +5,7 @@ Those of this environment, for every system that the action runs on.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.metadata import requires, version
@@ -58,4 +59,4 @@ def refused(pinned: Mapping[str, str]) -> list[str]:
 
 if __name__ == "__main__":
     for name in sorted(wanted()):
-        print(f"{name}=={ELSEWHERE.get(name) or version(name)}")
+        sys.stdout.write(f"{name}=={ELSEWHERE.get(name) or version(name)}\n")

@@ -1,4 +1,4 @@
-"""A runner of workflows, as far as those of this project ask for one: jobs in turn, each in a clone and folder of its own.
+"""A runner of workflows, as far as those of this project ask for one: jobs in turn, each in a clone of its own.
 
 The action's steps are run as they stand. `actions/checkout` is a clone, artifacts are folders, and the action's private
 environment is there already, with this checkout in it.
@@ -32,7 +32,8 @@ _TOOL = """\
 shift 3
 {body}
 """
-OURS = f"""exec '{sys.executable}' -c 'import sys; sys.path.insert(0, "{ROOT}"); from tests.onrunner import main; main()' "$@" """
+_CODE = f'import sys; sys.path.insert(0, "{ROOT}"); from tests.onrunner import main; main()'
+OURS = f"""exec '{sys.executable}' -c '{_CODE}' "$@" """
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -156,7 +157,9 @@ class Runner:
         output.write_text("")
         summary.write_text("")
         environment = {
-            **os.environ,
+            **{name: value for name, value in os.environ.items() if name == "PATH" or name.startswith("COVERAGE")},
+            "HOME": str(job.temp),
+            "GIT_CONFIG_NOSYSTEM": "1",
             "GITHUB_ACTION_PATH": str(ACTION),
             "GITHUB_ACTOR": context["github"]["actor"],
             "GITHUB_EVENT_NAME": context["github"]["event_name"],
@@ -195,7 +198,8 @@ class Runner:
 
     def _filled(self, values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, str]:
         return {
-            name: _EXPRESSION.sub(lambda found: looked_up(found[1], known), spelt(value)) for name, value in values.items()
+            name: _EXPRESSION.sub(lambda found: looked_up(found[1], known), spelt(value))
+            for name, value in values.items()
         }
 
 

@@ -1,4 +1,4 @@
-"""The action and the workflows around it: what linters say of them, who is given which key, and whole nights in them."""
+"""The action and the workflows around it: what linters say, who is given which key, and whole nights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 import sysconfig
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -83,7 +83,7 @@ def test_what_is_used_is_pinned_as_in_our_own_checks(nightly: Path) -> None:
     """By commit, with the version beside; or it is the action as it is here."""
     known = set(re.findall(r"uses: (.*)", (OWN / "ci.yml").read_text()))
     used = set(re.findall(r"uses: (.*)", nightly.read_text()))
-    ours = {line for line in used if re.match(r"\./actions/sleep |acme/skillopt-git/actions/sleep@[0-9a-f]{40} #", line)}
+    ours = {line for line in used if re.match(r"(\.|acme/skillopt-git)/actions/sleep(@[0-9a-f]{40})? # ", line)}
     assert len(ours) == 1
     assert used - ours <= known
 
@@ -128,18 +128,56 @@ def test_the_action_installs_what_was_tested() -> None:
 # --- nights ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def server(repo: Repository, tmp_path: Path) -> Repository:
-    repo.git("clone", "--quiet", "--bare", ".", str(tmp_path / "server.git"))
-    return Repository(tmp_path / "server.git")
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    """What nights only read. It is made once for all of them, before a test has git's settings fixed."""
+    return served(tmp_path_factory.mktemp("server"))
+
+
+def served(folder: Path) -> Repository:
+    made = Repository.create(folder / "acme-api", {})
+    made.write({"README.md": "# acme-api\n"})
+    made.git("add", "--all")
+    made.git("-c", "user.name=Alice", "-c", "user.email=alice@example.invalid", "commit", "--quiet", "-m", "Start")
+    made.git("clone", "--quiet", "--bare", ".", str(folder / "server.git"))
+    return Repository(folder / "server.git")
+
+
+def at(folder: Path, server: Repository, **about: Any) -> Runner:
+    """Its machines have a folder of sessions that came from elsewhere."""
+    write_sessions(folder / "claude", ELSEWHERE, [list(turns) for turns in PNPM], datetime.now(UTC))
+    environment = {"SKILLOPT_HARVEST_CLAUDE_HOME": str(folder / "claude"), "SKILLOPT_HARVEST_ROOTS": ELSEWHERE}
+    variables = {"SKILLOPT_BACKEND": "mock", "SKILLOPT_MODEL": "m"}
+    known = {"environment": environment, "variables": variables, "secrets": {"ANTHROPIC_API_KEY": KEY}}
+    return Runner(folder / "jobs", server, **known | about)
 
 
 @pytest.fixture
 def runner(server: Repository, tmp_path: Path) -> Runner:
-    """Its machines have a folder of sessions that came from elsewhere."""
-    write_sessions(tmp_path / "claude", ELSEWHERE, [list(turns) for turns in PNPM], datetime.now(UTC))
-    environment = {"SKILLOPT_HARVEST_CLAUDE_HOME": str(tmp_path / "claude"), "SKILLOPT_HARVEST_ROOTS": ELSEWHERE}
-    return Runner(tmp_path / "first", server, environment=environment, secrets={"ANTHROPIC_API_KEY": KEY})
+    return at(tmp_path, server)
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    runner: Runner
+    jobs: dict[str, Job]
+
+    @property
+    def server(self) -> Repository:
+        return self.runner.server
+
+    @property
+    def proposed(self) -> Step:
+        (step,) = self.jobs["propose"].steps.values()
+        return step
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory, written: Path) -> Night:
+    """A whole night, which tests look at from several sides."""
+    folder = tmp_path_factory.mktemp("first")
+    runner = at(folder, served(folder))
+    return Night(runner, runner.workflow(simulated(written)))
 
 
 def simulated(written: Path) -> dict[str, Any]:
@@ -151,9 +189,8 @@ def simulated(written: Path) -> dict[str, Any]:
 
 def green(jobs: dict[str, Job]) -> None:
     """All three ran, and well."""
-    assert {name: (job.code, job.log if job.code else "") for name, job in jobs.items()} == {
-        name: (0, "") for name in ("prepare", "learn", "propose")
-    }
+    told = {name: (job.code, job.log if job.code else "") for name, job in jobs.items()}
+    assert told == dict.fromkeys(("prepare", "learn", "propose"), (0, ""))
 
 
 def given(job: Job, verb: str) -> dict[str, str]:
@@ -161,14 +198,11 @@ def given(job: Job, verb: str) -> dict[str, str]:
     return dict(json.loads((job.temp / f"given-{verb}.json").read_text())["environment"])
 
 
-def test_three_jobs_open_a_pull_request(runner: Runner, server: Repository, written: Path) -> None:
+def test_three_jobs_open_a_pull_request(first: Night) -> None:
     """From sessions of another machine to a branch at the server, and to the outputs that other steps read."""
-    jobs = replace(runner, variables={"SKILLOPT_BACKEND": "mock"}).workflow(simulated(written))
-
-    green(jobs)
-    (proposed,) = jobs["propose"].steps.values()
+    green(first.jobs)
+    proposed, server = first.proposed, first.server
     branch = proposed.outputs["pull-request-branch"]
-    tip = server.git("rev-parse", branch).strip()
     assert f"- {RULE}\n" in server.git("show", f"{branch}:{SKILL}")
     assert server.git("for-each-ref", "--format=%(refname)", "refs/skillopt/ledger").strip() == "refs/skillopt/ledger"
     assert {name: value for name, value in proposed.outputs.items() if name != "run-id"} == {
@@ -177,7 +211,7 @@ def test_three_jobs_open_a_pull_request(runner: Runner, server: Repository, writ
         "pull-request-number": "1",
         "pull-request-url": "https://github.example/acme/acme-api/pull/1",
         "pull-request-operation": "created",
-        "pull-request-head-sha": tip,
+        "pull-request-head-sha": server.git("rev-parse", branch).strip(),
         "pull-request-branch": branch,
         "verdict": "strong",
         "edits-proposed": "1",
@@ -188,12 +222,10 @@ def test_three_jobs_open_a_pull_request(runner: Runner, server: Repository, writ
     assert "https://github.example/acme/acme-api/pull/1" in proposed.summary
 
 
-def test_no_job_is_given_what_it_does_not_need(runner: Runner, written: Path) -> None:
+def test_no_job_is_given_what_it_does_not_need(first: Night) -> None:
     """Whatever the workflow says: this is what the tool found in its environment."""
-    jobs = replace(runner, variables={"SKILLOPT_BACKEND": "mock", "SKILLOPT_MODEL": "m"}).workflow(simulated(written))
-
-    prepared, learned = given(jobs["prepare"], "sync"), given(jobs["learn"], "learn")
-    proposed = given(jobs["propose"], "propose")
+    prepared, learned = given(first.jobs["prepare"], "sync"), given(first.jobs["learn"], "learn")
+    proposed = given(first.jobs["propose"], "propose")
     assert prepared["SKILLOPT_GITHUB_TOKEN"] == READS
     assert KEY not in json.dumps(prepared)
     assert (learned["ANTHROPIC_API_KEY"], learned["SKILLOPT_REPLAY_BACKEND"]) == (KEY, "mock")
@@ -206,51 +238,50 @@ def test_no_job_is_given_what_it_does_not_need(runner: Runner, written: Path) ->
         assert not {"GITHUB_ENV", "GITHUB_PATH"} & environment.keys()
 
 
-def test_nothing_that_was_typed_is_in_a_log_or_an_artifact(runner: Runner, written: Path) -> None:
+def test_nothing_that_was_typed_is_in_a_log_or_an_artifact(first: Night) -> None:
     """The report that quotes it stays where it was written."""
-    jobs = replace(runner, variables={"SKILLOPT_BACKEND": "mock"}).workflow(simulated(written))
-
-    learned = jobs["learn"].steps["night"]
+    learned = first.jobs["learn"].steps["night"]
     assert "lodash" in Path(learned.outputs["report-path"]).read_text()
-    files = [path for path in (runner.folder / "artifacts").rglob("*") if path.is_file()]
+    files = [path for path in (first.runner.folder / "artifacts").rglob("*") if path.is_file()]
     assert {path.name for path in files} == {"memory.txt", "night.json"}
     assert [path for path in files if b"lodash" in path.read_bytes()] == []
-    assert [name for name, job in jobs.items() if "lodash" in job.log] == []
+    assert [name for name, job in first.jobs.items() if "lodash" in job.log] == []
 
 
-def test_a_second_night_knows_the_first(runner: Runner, server: Repository, written: Path, tmp_path: Path) -> None:
+def test_a_second_night_knows_the_first(first: Night, written: Path, tmp_path: Path) -> None:
     """What the first one proposed came along to the job without a token, and is not proposed once more."""
-    at_night = replace(runner, variables={"SKILLOPT_BACKEND": "mock"})
-    at_night.workflow(simulated(written))
-    heads = server.git("for-each-ref", "refs/heads")
+    heads = first.server.git("for-each-ref", "refs/heads")
+    runner = replace(first.runner, folder=tmp_path / "second")
 
-    jobs = replace(at_night, folder=tmp_path / "second").workflow(simulated(written))
+    second = Night(runner, runner.workflow(simulated(written)))
 
-    green(jobs)
+    green(second.jobs)
     handed = (tmp_path / "second" / "artifacts" / "skillopt-memory" / "memory.txt").read_text().split()
-    assert "refs/skillopt/ledger" in handed
-    assert [ref for ref in handed if ref.startswith("refs/heads/sleep/")]
-    learned = jobs["learn"].clone
-    assert learned.git("rev-parse", "refs/skillopt/ledger") == jobs["prepare"].clone.git("rev-parse", handed[-1])
-    assert server.git("for-each-ref", "refs/heads") == heads
-    (proposed,) = jobs["propose"].steps.values()
-    assert proposed.outputs["edits-proposed"] == "0"
+    assert {"refs/skillopt/ledger", f"refs/heads/{first.proposed.outputs['pull-request-branch']}"} <= {*handed}
+    known = [
+        [second.jobs[name].clone.git("rev-parse", ref) for ref in handed if not ref.startswith("refs/skillopt/seen/")]
+        for name in ("prepare", "learn")
+    ]
+    assert known[0] == known[1]
+    assert first.server.git("for-each-ref", "refs/heads") == heads
+    assert second.proposed.outputs["edits-proposed"] == "0"
 
 
 def test_a_simulation_goes_nowhere_unasked(runner: Runner, server: Repository, written: Path) -> None:
-    jobs = replace(runner, variables={"SKILLOPT_BACKEND": "mock"}).workflow(read(written))
+    jobs = runner.workflow(read(written))
 
-    (proposed,) = jobs["propose"].steps.values()
-    assert (proposed.code, proposed.outputs["pull-request-operation"]) == (0, "none")
+    assert Night(runner, jobs).proposed.outputs["pull-request-operation"] == "none"
+    assert jobs["propose"].code == 0
     assert server.git("for-each-ref", "refs/heads/sleep") == ""
 
 
-def test_one_job_may_do_it_all(runner: Runner, server: Repository) -> None:
+def test_one_job_may_do_it_all(tmp_path: Path) -> None:
     """`run` learns and proposes; its report is a file too."""
+    server = served(tmp_path)
     inputs = {"command": "run", "token": WRITES, "backend": "mock", "allow-simulated": "true"}
-    job = runner.job("night")
+    runner = at(tmp_path, server)
 
-    ran = runner.act(job, inputs)
+    ran = runner.act(runner.job("night"), inputs)
 
     assert (ran.code, ran.outputs["pull-request-operation"]) == (0, "created")
     assert server.git("rev-parse", ran.outputs["pull-request-branch"]).strip() == ran.outputs["pull-request-head-sha"]
@@ -258,19 +289,27 @@ def test_one_job_may_do_it_all(runner: Runner, server: Repository) -> None:
     assert Path(ran.outputs["report-path"]).suffix == ".html"
 
 
-def test_a_night_that_measures_nothing_is_red_and_recorded(
-    runner: Runner, server: Repository, written: Path
-) -> None:
-    """The ledger has it, though the job that learned it failed."""
-    environment = {**runner.environment, "SKILLOPT_REPLAY_MOCK_FAILING": "1.0"}
-    variables = {"SKILLOPT_BACKEND": "mock"}
+def test_a_night_that_measures_nothing_is_red_and_goes_on(runner: Runner, written: Path) -> None:
+    """Its findings are handed on, to be recorded, though the job that learned failed."""
+    tool = 'while [ "$1" != --bundle ] && [ $# -gt 0 ]; do shift; done; [ $# = 0 ] || { echo "{}" >"$2"; exit 4; }'
 
-    jobs = replace(runner, environment=environment, variables=variables).workflow(simulated(written))
+    jobs = replace(runner, tool=tool).workflow(read(written))
 
-    assert jobs["learn"].code == 4
+    assert {name: job.code for name, job in jobs.items()} == {"prepare": 0, "learn": 4, "propose": 0}
     assert "::error title=skillopt-git learn::too many calls failed" in jobs["learn"].log
-    (proposed,) = jobs["propose"].steps.values()
-    assert (proposed.code, proposed.outputs["verdict"]) == (0, "invalid")
+
+
+def test_settings_that_turn_it_off_end_a_night_early(tmp_path: Path, written: Path) -> None:
+    """Green, and said, before anything is asked of a model."""
+    runner = at(tmp_path, served(tmp_path))
+    environment = {**runner.environment, "SKILLOPT_PROPOSE_ENABLED": "false"}
+
+    jobs = replace(runner, environment=environment).workflow(read(written))
+
+    assert list(jobs) == ["prepare"]
+    assert (jobs["prepare"].code, jobs["prepare"].steps["night"].outputs["ready"]) == (0, "")
+    assert "propose.enabled" in jobs["prepare"].steps["night"].outputs["skipped"]
+    assert "skipped: turned off" in jobs["prepare"].steps["night"].summary
 
 
 # --- what is skipped, and what is refused ------------------------------------------------------------------------
@@ -343,12 +382,11 @@ def test_a_workflow_skips_as_a_whole(runner: Runner, written: Path) -> None:
     assert not (runner.folder / "artifacts").exists()
 
 
-def test_a_tool_that_leaves_nothing_is_switched_off(act: Act) -> None:
-    """There is nothing to propose then, and nothing went wrong."""
-    done = act("learn", inputs={"backend": "mock"})
+def test_a_tool_that_leaves_nothing_ends_the_night(act: Act) -> None:
+    """As where a pause was asked for meanwhile: nothing went wrong, and there is nothing to go on with."""
+    done = act("learn", tool='echo "skipped=paused" >>"$GITHUB_OUTPUT"', inputs={"backend": "mock"})
 
-    assert (done.code, done.outputs["ready"]) == (0, "")
-    assert "switched off or paused" in done.outputs["skipped"]
+    assert (done.code, done.outputs["ready"], done.outputs["skipped"]) == (0, "", "paused")
 
 
 @pytest.mark.parametrize(
@@ -405,11 +443,8 @@ def test_what_the_tool_prints_is_no_command(act: Act) -> None:
     assert found[2] == "::error::one\n::add-mask::two\n::set-env name=a::b"
     rest = done.log.replace(found[0], "")
     masked = base64.b64encode(f"x-access-token:{READS}".encode()).decode()
-    assert rest.splitlines() == [
-        f"::add-mask::{masked}",
-        "::error title=skillopt-git prepare::a safety door is closed: nothing was proposed (exit 5); "
-        "the log of this step says more",
-    ]
+    why = "a safety door is closed: nothing was proposed (exit 5); the log of this step says more"
+    assert rest.splitlines() == [f"::add-mask::{masked}", f"::error title=skillopt-git prepare::{why}"]
     assert done.code == 5
 
 
@@ -430,7 +465,7 @@ def listening() -> Iterator[tuple[str, list[list[str]]]]:
     noted: list[list[str]] = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802 - the library's name
+        def do_GET(self) -> None:
             noted.append(self.headers.get_all("Authorization") or [])
             self.send_error(404)
 

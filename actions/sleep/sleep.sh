@@ -49,6 +49,9 @@ tool() {
   return "$code"
 }
 
+# The tool may have said so itself: turned off in the settings, or paused by a label.
+skipped() { grep '^skipped=.' "$GITHUB_OUTPUT" >/dev/null; }
+
 # A report quotes what people typed, and a log may have more readers than they had.
 unread() { "$@" >"$report"; }
 
@@ -70,7 +73,10 @@ look() {
   if [[ -n $HEAD_REPOSITORY && $HEAD_REPOSITORY != "$GITHUB_REPOSITORY" ]]; then
     skip "a pull request from a fork comes without secrets, and with a token that may only read"
   fi
-  if [[ ${SKILLOPT_DISABLED:-} == 1 ]]; then skip "SKILLOPT_DISABLED is set"; fi
+  case ${SKILLOPT_DISABLED:-} in
+    "" | 0 | false) ;;
+    *) skip "SKILLOPT_DISABLED is set" ;;
+  esac
   if [[ $FORK == true && $COMMAND == learn && $BACKEND != mock ]] && ! env | grep '_API_KEY=.' >/dev/null; then
     skip "this fork has no key of a model"
   fi
@@ -130,6 +136,7 @@ prepare() {
   local refs
   credentials
   tool "$python" -I -m skillopt_git sync
+  if skipped; then return; fi
   # What the next job's clone has anyway stays out; on a first night that is all there is.
   refs=$(git for-each-ref --no-merged=HEAD --format='%(refname)' \
     refs/skillopt refs/heads/skillopt refs/heads/sleep)
@@ -151,9 +158,8 @@ learn() {
   rm -f "$night"
   tool unread "$python" -I -m skillopt_git learn --bundle "$night" || code=$?
   output report-path "$report"
-  # Also a night that could measure nothing is one to record.
+  # Also a night that could measure nothing is one to record. Turned off, the tool leaves no file.
   if [[ -f $night ]]; then output ready true; fi
-  if [[ ! -f $night && $code == 0 ]]; then skip "the tool is switched off or paused"; fi
   return "$code"
 }
 
