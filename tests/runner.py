@@ -197,10 +197,11 @@ class Runner:
         return {"github": {"token": job.token, "event": self.event, **about}, "runner": {"temp": str(job.temp)}}
 
     def _filled(self, values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, str]:
-        return {
-            name: _EXPRESSION.sub(lambda found: looked_up(found[1], known), spelt(value))
-            for name, value in values.items()
-        }
+        def value(found: re.Match[str]) -> str:
+            left, equal, right = found[1].partition(" == ")
+            return spelt(looked_up(left, known) == looked_up(right, known)) if equal else looked_up(left, known)
+
+        return {name: _EXPRESSION.sub(value, spelt(text)) for name, text in values.items()}
 
 
 def looked_up(path: str, known: Mapping[str, Any]) -> str:

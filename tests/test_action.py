@@ -118,6 +118,22 @@ def test_our_own_workflow_is_started_by_hand_only() -> None:
     assert list(read(OWN / "nightly.yml")["on"]) == ["workflow_dispatch"]
 
 
+def test_the_page_about_github_tells_what_the_action_takes_and_gives(written: Path) -> None:
+    """Every input and output, and the permissions of every job."""
+    page, action = (ROOT / "docs" / "github.md").read_text(), read(ACTION / "action.yml")
+    rows = "\n".join(line for line in page.splitlines() if line.startswith("| `"))
+    told = set(re.findall(r"`([\w-]+)`", rows))
+    assert action["inputs"].keys() <= told
+    asked = {name.replace("pull-request-", "-", 1) for name in action["outputs"]} - {"-number"} | {
+        "pull-request-number"
+    }
+    assert asked <= told
+    for name, job in read(written)["jobs"].items():
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |") and "contents: " in line]
+        granted = {f"{what}: {how}" for what, how in job["permissions"].items()}
+        assert granted == set(re.findall(r"`(\S+: \w+)`", row))
+
+
 def test_the_action_installs_what_was_tested() -> None:
     """Every library that the tool pulls in has one version there, which the tool itself allows."""
     pinned = dict(line.split("==") for line in (ACTION / "constraints.txt").read_text().splitlines())
@@ -232,7 +248,7 @@ def test_no_job_is_given_what_it_does_not_need(first: Night) -> None:
     assert learned["SKILLOPT_REPLAY_MODEL"] == "m"
     assert not {"SKILLOPT_GITHUB_TOKEN", "GITHUB_TOKEN", "GH_TOKEN", "GIT_CONFIG_COUNT"} & learned.keys()
     assert READS not in json.dumps(learned)
-    assert proposed["SKILLOPT_GITHUB_TOKEN"] == WRITES
+    assert proposed["SKILLOPT_GITHUB_TOKEN"] == proposed["GITHUB_TOKEN"] == WRITES
     assert KEY not in json.dumps(proposed)
     for environment in (prepared, learned, proposed):
         assert not {"GITHUB_ENV", "GITHUB_PATH"} & environment.keys()
@@ -280,13 +296,15 @@ def test_one_job_may_do_it_all(tmp_path: Path) -> None:
     server = served(tmp_path)
     inputs = {"command": "run", "token": WRITES, "backend": "mock", "allow-simulated": "true"}
     runner = at(tmp_path, server)
+    job = runner.job("night")
 
-    ran = runner.act(runner.job("night"), inputs)
+    ran = runner.act(job, inputs)
 
     assert (ran.code, ran.outputs["pull-request-operation"]) == (0, "created")
     assert server.git("rev-parse", ran.outputs["pull-request-branch"]).strip() == ran.outputs["pull-request-head-sha"]
     assert "lodash" not in ran.log
     assert Path(ran.outputs["report-path"]).suffix == ".html"
+    assert "GITHUB_TOKEN" not in given(job, "run")  # it is an app's
 
 
 def test_a_night_that_measures_nothing_is_red_and_goes_on(runner: Runner, written: Path) -> None:
@@ -343,6 +361,7 @@ DEPENDABOT = {"event_name": "push", "actor": "dependabot[bot]"}
         ("learn", {"event": FROM_A_FORK, "github": {"event_name": "pull_request_target"}}, "from a fork"),
         ("learn", {"event": FORK}, "no key of a model"),
         ("learn", {"event": FORK, "inputs": {"backend": "claude"}}, "no key of a model"),
+        ("run", {"event": FORK, "inputs": {"token": READS}}, "no key of a model"),
         ("prepare", {"extra": {"SKILLOPT_DISABLED": "1"}}, "SKILLOPT_DISABLED is set"),
     ],
 )
@@ -516,6 +535,8 @@ def test_the_action_installs_itself(runner: Runner) -> None:
     assert done.code == 0, done.log
     assert done.outputs["ready"] == "true"
     python = job.temp / "skillopt-venv" / "bin" / "python"
-    frozen = subprocess.run([python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True).stdout.lower()
+    frozen = subprocess.run([python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True).stdout
     pinned = (ACTION / "constraints.txt").read_text().splitlines()
-    assert [line for line in frozen.splitlines() if "==" in line and line not in pinned] == []
+    found = [line.lower().replace("_", "-") for line in frozen.splitlines() if "==" in line]
+    assert found
+    assert [line for line in found if line not in pinned] == []

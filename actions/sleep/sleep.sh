@@ -77,7 +77,7 @@ look() {
     "" | 0 | false) ;;
     *) skip "SKILLOPT_DISABLED is set" ;;
   esac
-  if [[ $FORK == true && $COMMAND == learn && $BACKEND != mock ]] && ! env | grep '_API_KEY=.' >/dev/null; then
+  if [[ $FORK == true && $COMMAND =~ ^(learn|run)$ && $BACKEND != mock ]] && ! env | grep '_API_KEY=.' >/dev/null; then
     skip "this fork has no key of a model"
   fi
   case $COMMAND in
@@ -122,6 +122,7 @@ install() {
 credentials() {
   local key="http.$GITHUB_SERVER_URL/.extraheader" count=${GIT_CONFIG_COUNT:-0} basic
   if [[ -z $SKILLOPT_GITHUB_TOKEN ]]; then return; fi
+  if [[ $OF_JOB == true ]]; then export GITHUB_TOKEN=$SKILLOPT_GITHUB_TOKEN; fi # so that a remedy fits its kind
   basic=$(printf 'x-access-token:%s' "$SKILLOPT_GITHUB_TOKEN" | base64 | tr -d '\r\n')
   echo "::add-mask::$basic"
   export "GIT_CONFIG_KEY_$count=$key" "GIT_CONFIG_VALUE_$count="
