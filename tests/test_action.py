@@ -124,10 +124,8 @@ def test_the_page_about_github_tells_what_the_action_takes_and_gives(written: Pa
     rows = "\n".join(line for line in page.splitlines() if line.startswith("| `"))
     told = set(re.findall(r"`([\w-]+)`", rows))
     assert action["inputs"].keys() <= told
-    asked = {name.replace("pull-request-", "-", 1) for name in action["outputs"]} - {"-number"} | {
-        "pull-request-number"
-    }
-    assert asked <= told
+    shortened = {name.replace("pull-request-", "-", 1) for name in action["outputs"]}
+    assert shortened - {"-number"} <= told
     for name, job in read(written)["jobs"].items():
         (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |") and "contents: " in line]
         granted = {f"{what}: {how}" for what, how in job["permissions"].items()}
@@ -406,6 +404,7 @@ def test_a_tool_that_leaves_nothing_ends_the_night(act: Act) -> None:
     done = act("learn", tool='echo "skipped=paused" >>"$GITHUB_OUTPUT"', inputs={"backend": "mock"})
 
     assert (done.code, done.outputs["ready"], done.outputs["skipped"]) == (0, "", "paused")
+    assert done.log.endswith("\nskipped: paused\n")
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,15 @@ unread() { "$@" >"$report"; }
 
 # --- whether to begin --------------------------------------------------------
 
-look() {
+check_command() {
   case $COMMAND in
     prepare | learn | propose | run) ;;
     *) refuse "the input 'command' must be prepare, learn, propose or run" ;;
   esac
+}
+
+# In these nothing could be done, and nothing is wrong.
+leave_early() {
   case $GITHUB_EVENT_NAME in
     schedule | workflow_dispatch) ;; # there the actor is whoever changed the workflow last
     *)
@@ -80,6 +84,9 @@ look() {
   if [[ $FORK == true && $COMMAND =~ ^(learn|run)$ && $BACKEND != mock ]] && ! env | grep '_API_KEY=.' >/dev/null; then
     skip "this fork has no key of a model"
   fi
+}
+
+check_keys() {
   case $COMMAND in
     learn)
       if [[ -n $SKILLOPT_GITHUB_TOKEN ]]; then refuse "'learn' talks to models, and must not be given a token"; fi
@@ -178,10 +185,13 @@ run() {
 }
 
 trap explain EXIT
-look
+check_command
+leave_early
+check_keys
 unset GITHUB_ENV GITHUB_PATH # nothing that runs here chooses what later steps run
 if [[ -n $BACKEND ]]; then export SKILLOPT_REPLAY_BACKEND=$BACKEND; fi
 if [[ -n $MODEL ]]; then export SKILLOPT_REPLAY_MODEL=$MODEL; fi
 mkdir -p "$ARTIFACT_PATH"
 install
 "$COMMAND"
+if skipped; then sed -n 's/^skipped=/skipped: /p' "$GITHUB_OUTPUT"; fi

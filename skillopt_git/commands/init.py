@@ -36,20 +36,19 @@ def command(
     json: AsJson = False,
 ) -> None:
     """Write a settings file and a skill to teach; overwrite nothing."""
-    from skillopt_git import edits, pinning, wiring  # what it needs would slow down every start
+    from skillopt_git import edits, wiring  # what it needs would slow down every start
     from skillopt_git.config import FILE_NAME
     from skillopt_git.gitrepo import GitRepo
 
     if action is not None and not github_action:
         raise UsageError("--action is about the workflow", "add --github-action")
-    pin = pinning.given(action) if action is not None else pinning.pin(pinning.note())
-
+    pin = _pin(action) if github_action else None
     root = GitRepo.open(repo).root
     if root is None:
         raise UsageError("a bare repository has no files to write", "run it in a clone")
     skill = wiring.skill_path(target_skill_path or wiring.DEFAULT_SKILL)
     files = {FILE_NAME: _settings_file(), skill: edits.scaffold("skill", skill)}
-    if github_action:
+    if pin is not None:
         files[WORKFLOW] = _workflow(pin)
     made = [name for name, text in files.items() if _create(root, name, text)]
     kept = [name for name in files if name not in made]
@@ -62,7 +61,7 @@ def command(
     for name in kept:
         console.out(f"kept  {name} (it was there)")
     console.out("Commit what was written. `skillopt-git run --backend mock` then simulates a first night.")
-    if github_action:
+    if pin is not None:
         console.out(_NEXT)
         if WORKFLOW in made and not pin.known:
             console.out(_UNPINNED.format(file=WORKFLOW, pin=pin))
@@ -82,6 +81,12 @@ _UNPINNED = (
     "First of all: this copy of skillopt-git does not know where it came from. In {file} put\n"
     "the repository and the commit of your release in place of\n{pin.repository} and {pin.commit}."
 )
+
+
+def _pin(action: str | None) -> Pin:
+    from skillopt_git import pinning  # what it needs would slow down every start
+
+    return pinning.given(action) if action is not None else pinning.pin(pinning.note())
 
 
 def _workflow(pin: Pin) -> str:
