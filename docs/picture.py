@@ -58,7 +58,8 @@ def _proposal(folder: Path) -> tuple[str, str]:
 
 
 def _mermaid(folder: Path) -> str:
-    subprocess.run(["npm", "install", "--silent", "--prefix", str(folder), MERMAID], check=True)
+    npm = shutil.which("npm") or sys.exit("npm is not on the PATH")
+    subprocess.run([npm, "install", "--silent", "--prefix", str(folder), MERMAID], check=True)
     return (folder / "node_modules/mermaid/dist/mermaid.min.js").read_text(encoding="utf-8")
 
 

@@ -148,6 +148,8 @@ def _tell(error: SkilloptError, arguments: Sequence[str]) -> int:
     console = Console()
     if error.exit_code == 0:
         told = f"{error.kind}: {error.message}"
+        console.outputs({"skipped": error.message})
+        console.summary(f"{told}\n")
         console.json({"v": 1, "skipped": error.message}) if "--json" in _options(arguments) else console.out(told)
     elif "--json" in _options(arguments):
         console.json({"v": 1, "error": {"kind": error.kind, "message": error.message, "hint": error.hint}})

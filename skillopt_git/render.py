@@ -323,6 +323,12 @@ def settings_file(sections: Sequence[tuple[str, Sequence[Mapping[str, str]]]]) -
     return _templates("text").get_template("skillopt.toml.j2").render(sections=sections)
 
 
+def workflow(*, repository: str, commit: str, version: str) -> str:
+    """The nightly workflow that `init` writes, with the commit its action is pinned to."""
+    pinned = {"repository": _line(repository), "commit": _line(commit), "version": _line(version)}
+    return _templates("text").get_template("skillopt.yml.j2").render(pinned)
+
+
 def commit_message(edit: EditView, *, trailers: Mapping[str, str]) -> str:
     """Subject, reason and figures for people, trailers for machines (which `git interpret-trailers` reads back)."""
     wrong = [key for key in trailers if not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", key)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import skills_ref
 
-from skillopt_git import cli
+from skillopt_git import __version__, cli, pinning
 from skillopt_git.gitrepo import GitRepo
 from skillopt_git.ids import rule_id
 from tests.helpers import Repository
@@ -86,6 +86,51 @@ def test_init_in_a_bare_repository_says_why_not(tmp_path: Path, capsys: pytest.C
 
     assert cli.run(["init", "--repo", str(tmp_path / "bare.git")]) == 2
     assert "bare" in capsys.readouterr().err
+
+
+WORKFLOW = ".github/workflows/skillopt.yml"
+PINNED = f"alice/skillopt-git@{'0123456789' * 4}"
+
+
+def test_init_writes_the_nightly_workflow_when_asked(repo: Repository, say: Say) -> None:
+    """With its action pinned to the commit that was named, and what is to do next."""
+    assert WORKFLOW not in say("init")
+
+    told = say("init", "--github-action", "--action", PINNED)
+
+    assert f"wrote {WORKFLOW}" in told
+    assert "Allow GitHub Actions to create and approve pull requests" in told
+    assert "First of all" not in told
+    used = [line.split("uses: ")[1] for line in (repo.path / WORKFLOW).read_text().splitlines() if "/sleep@" in line]
+    assert used == [f"{PINNED.replace('@', '/actions/sleep@')} # v{__version__}"] * 3
+
+
+def test_init_overwrites_no_workflow(repo: Repository, say: Say, invoke: Run) -> None:
+    (repo.path / WORKFLOW).parent.mkdir(parents=True)
+    (repo.path / WORKFLOW).write_text("name: mine\n")
+
+    assert invoke("init", "--github-action")["kept"] == [WORKFLOW]
+    assert f"kept  {WORKFLOW}" in say("init", "--github-action")
+    assert (repo.path / WORKFLOW).read_text() == "name: mine\n"
+
+
+def test_init_says_where_a_commit_has_to_be_filled_in(
+    repo: Repository, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy that does not know its own commit writes a workflow that runs nothing until somebody names one."""
+    monkeypatch.setattr(pinning, "note", lambda: None)
+
+    told = say("init", "--github-action")
+
+    assert f"{pinning.SOMEBODY} and {pinning.UNKNOWN}" in told
+    assert f"{pinning.SOMEBODY}/actions/sleep@{pinning.UNKNOWN}" in (repo.path / WORKFLOW).read_text()
+
+
+def test_init_refuses_an_action_that_is_no_commit(repo: Repository, say: Say) -> None:
+    """Also one without a workflow to stand in. Nothing is written then."""
+    assert "names no commit" in say("init", "--github-action", "--action", "alice/skillopt-git@v1", code=2)
+    assert "add --github-action" in say("init", "--action", PINNED, code=2)
+    assert not (repo.path / ".skillopt.toml").exists()
 
 
 def test_what_init_wrote_does_not_stand_in_the_way_of_adopting(

@@ -121,7 +121,8 @@ def test_actions_are_pinned_with_their_version_beside(path: Path) -> None:
     """A commit is what runs, and a version is what a person reads."""
     uses = re.findall(r"uses: (.*)", path.read_text())
     assert uses
-    assert [line for line in uses if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
+    others = [line for line in uses if not line.startswith("./")]
+    assert [line for line in others if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
 
 
 def test_the_supported_versions_are_the_tested_ones() -> None:

@@ -446,6 +446,22 @@ def test_it_can_be_turned_off(
     assert hub.server.git("for-each-ref") == asked
 
 
+def test_a_pause_is_heard_before_the_job_that_learns(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`sync` goes on all the same, for what people did meanwhile is to be known."""
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+    sessions(home, repo, PNPM)
+    night()
+    invoke("sync")
+    assert (tmp_path / "output").read_text() == ""
+    hub.labeled(1, "skillopt:pause")
+
+    assert invoke("sync")["events"] == []
+
+    assert (tmp_path / "output").read_text() == f"skipped=paused by the label skillopt:pause on {hub.pulls[1].url}\n"
+
+
 # --- in two jobs -------------------------------------------------------------------------------------------------
 
 

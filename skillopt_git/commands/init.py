@@ -5,24 +5,51 @@ from __future__ import annotations
 import os
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from skillopt_git.commands.options import AsJson, Repo, TargetSkill
 from skillopt_git.console import Console
 from skillopt_git.errors import UsageError
 
+if TYPE_CHECKING:
+    from skillopt_git.pinning import Pin
 
-def command(repo: Repo = Path(), target_skill_path: TargetSkill = None, json: AsJson = False) -> None:
+
+WORKFLOW = ".github/workflows/skillopt.yml"
+
+
+def command(
+    repo: Repo = Path(),
+    target_skill_path: TargetSkill = None,
+    github_action: Annotated[
+        bool, typer.Option("--github-action", help=f"Write the nightly workflow {WORKFLOW} too.")
+    ] = False,
+    action: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OWNER/NAME@COMMIT",
+            help="What the workflow pins its action to; without it, what this copy was installed from.",
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
     """Write a settings file and a skill to teach; overwrite nothing."""
     from skillopt_git import edits, wiring  # what it needs would slow down every start
     from skillopt_git.config import FILE_NAME
     from skillopt_git.gitrepo import GitRepo
 
+    if action is not None and not github_action:
+        raise UsageError("--action is about the workflow", "add --github-action")
+    pin = _pin(action) if github_action else None
     root = GitRepo.open(repo).root
     if root is None:
         raise UsageError("a bare repository has no files to write", "run it in a clone")
     skill = wiring.skill_path(target_skill_path or wiring.DEFAULT_SKILL)
     files = {FILE_NAME: _settings_file(), skill: edits.scaffold("skill", skill)}
+    if pin is not None:
+        files[WORKFLOW] = _workflow(pin)
     made = [name for name, text in files.items() if _create(root, name, text)]
     kept = [name for name in files if name not in made]
     console = Console()
@@ -34,6 +61,38 @@ def command(repo: Repo = Path(), target_skill_path: TargetSkill = None, json: As
     for name in kept:
         console.out(f"kept  {name} (it was there)")
     console.out("Commit what was written. `skillopt-git run --backend mock` then simulates a first night.")
+    if pin is not None:
+        console.out(_NEXT)
+        if WORKFLOW in made and not pin.known:
+            console.out(_UNPINNED.format(file=WORKFLOW, pin=pin))
+
+
+_NEXT = """\
+Then, on GitHub:
+  1. Settings > Actions > General: "Allow GitHub Actions to create and approve pull requests".
+  2. Settings > Secrets and variables > Actions: what answers, as the variables SKILLOPT_BACKEND and SKILLOPT_MODEL, and
+     its key as the secret that the job `learn` names.
+  3. A runner has no sessions of yours. Share tasks (`skillopt-git tasks propose`), or add a step to the job `learn`
+     that brings sessions.
+  4. In a public repository nothing is proposed unless .skillopt.toml says propose.public = "summary".
+docs/github.md of skillopt-git tells more of each."""
+
+_UNPINNED = (
+    "First of all: this copy of skillopt-git does not know where it came from. In {file} put\n"
+    "the repository and the commit of your release in place of\n{pin.repository} and {pin.commit}."
+)
+
+
+def _pin(action: str | None) -> Pin:
+    from skillopt_git import pinning  # what it needs would slow down every start
+
+    return pinning.given(action) if action is not None else pinning.pin(pinning.note())
+
+
+def _workflow(pin: Pin) -> str:
+    from skillopt_git import __version__, render  # what it needs would slow down every start
+
+    return render.workflow(repository=pin.repository, commit=pin.commit, version=__version__)
 
 
 def _settings_file() -> str:

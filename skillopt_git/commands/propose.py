@@ -11,6 +11,7 @@ from skillopt_git.commands.options import AsJson, Repo, review
 from skillopt_git.console import Console
 
 if TYPE_CHECKING:
+    from skillopt_git.bundle import Bundle
     from skillopt_git.pulls import Told
 
 
@@ -39,7 +40,7 @@ def command(
         told = proposing.bundle(bundle) if bundle is not None else proposing.branch(what)
         branch = next((item.branch for item in shop.everything().proposals if item.open), None)
     console = Console()
-    console.outputs(outputs(told, branch))
+    console.outputs(outputs(told, branch) | (_night(bundle) if bundle is not None else {}))
     if bundle is not None:
         console.summary(f"{bundle.report}\n\n{told.url or ''}\n")
     if json:
@@ -71,6 +72,18 @@ def outputs(told: Told, branch: str | None) -> dict[str, str]:
         "pull-request-operation": told.operation,
         "pull-request-head-sha": pull.head_sha if pull else "",
         "pull-request-branch": branch or "",
+    }
+
+
+def _night(bundle: Bundle) -> dict[str, str]:
+    """What `run` tells of its night, as far as the bundle holds it."""
+    verdict = next((event.data.get("verdict") for event in bundle.events if event.type == "run"), None)
+    refused = [item for item in bundle.candidates if item.verdict not in ("strong", "ungated", "suggestive")]
+    return {
+        "run-id": bundle.run,
+        "edits-proposed": str(len(bundle.proposed)),
+        "edits-rejected": str(sum(len(item.edits) for item in refused)),
+        "verdict": str(verdict or ""),
     }
 
 

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from skillopt_git.commands.options import AsJson, Repo, review
 from skillopt_git.console import Console
+from skillopt_git.errors import Skipped
 
 if TYPE_CHECKING:
     from skillopt_git.model import Event
+    from skillopt_git.reviewing import Review
 
 
 def command(repo: Repo = Path(), json: AsJson = False) -> None:
@@ -24,6 +26,7 @@ def command(repo: Repo = Path(), json: AsJson = False) -> None:
     console = Console()
     if other.unasked:
         console.note(f"no forge was asked: {other.unasked}")
+    console.outputs(_outputs(other))
     if json:
         from skillopt_git.schema import dump
 
@@ -34,6 +37,15 @@ def command(repo: Repo = Path(), json: AsJson = False) -> None:
     for event in new:
         if event.edit is not None and event.type not in ("gate", "trial"):
             console.out(f"  {_sentence(event)}")
+
+
+def _outputs(other: Review) -> dict[str, str]:
+    """For the steps that follow in a workflow: a pause was heard, and need not be heard again before learning."""
+    try:
+        other.refuse_paused()
+    except Skipped as paused:
+        return {"skipped": paused.message}
+    return {}
 
 
 def _sentence(event: Event) -> str:
