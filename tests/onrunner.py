@@ -20,5 +20,5 @@ def main() -> None:
     cli.main()
 
 
-def _forge(*_: Any, **asked: bool) -> Hub | None:
-    return Hub(Repository(Path(os.environ["SERVER"]))) if any(asked.values()) else None
+def _forge(*_: Any) -> Hub:
+    return Hub(Repository(Path(os.environ["SERVER"])))

@@ -22,17 +22,19 @@ PACKAGES = "lodash react vue axios chalk express jest vite eslint rollup mocha d
 PLACES = ("in the web app", "for the api", "in every package")
 
 
-def bank_task(number: int) -> Task:
-    """Task `number`: the first few to learn from, the others held out, each of a family and session of its own."""
+def bank_task(number: int, *, need: str = NEED, word: str = "pnpm") -> Task:
+    """Task `number` of a wish: the first few to learn from, the others held out, each of a family and session of its
+    own. An answer passes that holds the word."""
     words = (VERBS[number % len(VERBS)], PACKAGES[number % len(PACKAGES)], PLACES[number % len(PLACES)])
+    own = f"{need[-4:]}{number:012x}"
     return Task(
-        id=f"t1-{number:016x}",
-        ask=" ".join(words),
-        needs=(NEED,),
-        family=f"f1-{number:016x}",
+        id=f"t1-{own}",
+        ask=" ".join(words) if need == NEED else f"Start on {' '.join(words[1:]).lower()}, step {number}",
+        needs=(need,),
+        family=f"f1-{own}",
         split="train" if number < TRAIN else "val",
-        checks=(Check(op="contains", arg="pnpm"),),
-        sessions=(f"s{number}",),
+        checks=(Check(op="contains", arg=word),),
+        sessions=(f"s{own}",),
         origin="reviewed",
     )
 
