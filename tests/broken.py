@@ -44,7 +44,8 @@ BRANCHES, LEDGER = "refs/heads/sleep/", "refs/skillopt/ledger"
 SEED = 20260302
 # All that touches the disk, git, or the names of files.
 CALLS = ("git.cmd:Git.execute", "os:replace", "os:link", "os:unlink", "os:mkdir", "os:fsync", "tempfile:mkstemp")
-RUN, GIT = "skillopt_git.nightly:_Run.", "git.cmd:Git.execute"
+RUN, FINISH = "skillopt_git.nightly:_Run.", "skillopt_git.finishing:Finishing."
+GIT = "git.cmd:Git.execute"
 
 POINTS: tuple[tuple[str, Scene, Point], ...] = (
     ("the key is half made", "first night", Point("os:link", "before", words=("key",))),
@@ -55,7 +56,7 @@ POINTS: tuple[tuple[str, Scene, Point], ...] = (
     ("inside the call cache", "first night", Point("os:replace", "before", nth=3, words=("/cache/",))),
     ("the tasks are replayed", "first night", Point("skillopt_git.night:replay")),
     ("the gate has decided", "first night", Point("skillopt_git.consolidate:trial")),
-    ("the proposal is foreseen", "first night", Point(f"{RUN}_foresee")),
+    ("the proposal is foreseen", "first night", Point(f"{FINISH}foresee")),
     ("the ledger's blobs are written", "first night", Point(GIT, "before", words=("update-ref", LEDGER))),
     ("the ledger is moved", "first night", Point(GIT, words=("update-ref", LEDGER))),
     ("inside the bank", "first night", Point("os:replace", "before", words=("/bank.json",))),
@@ -65,7 +66,7 @@ POINTS: tuple[tuple[str, Scene, Point], ...] = (
     ("the commits are made", "first night", Point(GIT, "before", words=("update-ref", BRANCHES))),
     ("the branch is made", "first night", Point(GIT, words=("update-ref", BRANCHES))),
     ("the branch is rebuilt", "second night", Point(GIT, words=("update-ref", BRANCHES))),
-    ("it is published", "first night", Point(f"{RUN}_publish")),
+    ("it is published", "first night", Point(f"{FINISH}publish")),
     ("inside the report", "first night", Point("os:replace", "before", words=("diagnostics.json",))),
     ("the merge is made", "adopt", Point("skillopt_git.decide:merge_tree")),
     ("it is merged", "adopt", Point("skillopt_git.decide:merge")),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from skillopt_git import cli, nightly
+from skillopt_git import cli, finishing, nightly
 from skillopt_git.private import Private
 from tests.helpers import Repository
 from tests.helpers_git import snapshot
@@ -128,7 +128,8 @@ def test_what_a_person_does_to_the_branch_while_a_run_is_at_work_stays(
     sessions(home, repo, PNPM)
     branch = invoke("run")["branch"]
     sessions(home, repo, [*PNPM, *TICKET])
-    unbroken = getattr(nightly, moment)
+    place = nightly if moment == "learn" else finishing
+    unbroken = getattr(place, moment)
     left: dict[str, str] = {}
 
     def meanwhile(*args: object, **named: object) -> object:
@@ -138,7 +139,7 @@ def test_what_a_person_does_to_the_branch_while_a_run_is_at_work_stays(
             left.update(_refs(repo))
         return result if moment == "learn" else unbroken(*args, **named)
 
-    monkeypatch.setattr(nightly, moment, meanwhile)
+    monkeypatch.setattr(place, moment, meanwhile)
     capsys.readouterr()
     code = cli.run([*arguments("run", (), repo, home), "--json"])
     told = json.loads(capsys.readouterr().out)
