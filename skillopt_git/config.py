@@ -176,6 +176,12 @@ class Propose:
         "What goes to a repository that everybody can read: `refuse` opens no pull request there, `summary` opens one, "
         "which holds the rules and their figures and nothing that was typed.",
     )
+    quotes: bool = _setting(
+        False,
+        "Whether a proposal also says, in the words that were typed, what was asked for. They are redacted, and stand "
+        "in the ledger and on the page for everybody who reads the repository.",
+        PERSONAL,
+    )
     record_rejected: Literal["ledger", "closed-pr"] = _setting(
         "ledger",
         "Where what the gate refused is kept: `closed-pr` also opens a pull request for it and closes it at once, with "

@@ -89,6 +89,7 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
         waiting=waiting(known.needs, known.counts, known.bank.hints, min_sessions=least, replaced=replaced),
         notes=notes,
         metric=config.gate.metric,
+        quoted=config.propose.quotes,
     )
     early = _nothing_to_learn(known, needs)
     if early is not None:

@@ -75,8 +75,8 @@ def fetch(
 def push(repo: GitRepo, ledger: Ledger, remote: Remote, outgoing: Outgoing) -> Exchanged:
     """Joins the remote's ledger into ours and brings ours there, anchors too, and proposals as `outgoing` says.
 
-    Ledger and branches move together or not at all; where the remote's rules refuse the branches, the ledger goes
-    alone. Who loses a race joins what won it and tries again, for a while.
+    All of it moves together or not at all; where the remote's rules refuse anchors or branches, the rest goes without.
+    Who loses a race joins what won it and tries again, for a while.
     """
     came: list[Event] = []
 
@@ -85,22 +85,10 @@ def push(repo: GitRepo, ledger: Ledger, remote: Remote, outgoing: Outgoing) -> E
         came.extend(_met(repo, ledger, remote, outgoing.stamp, there, bring=False))
         branches, notes = outgoing.updates(repo, ledger, remote, there)
         anchors = _anchors(repo, ledger, there, simulated=outgoing.simulated)
-        told = _best_effort(remote, anchors, "the changes that were refused cannot be read there")
         own = repo.ref(ledger.ref)
         memory = [Update(ledger.ref, own, there.get(ledger.ref))] if own not in (None, there.get(ledger.ref)) else []
-        try:
-            remote.push([*memory, *branches])
-        except RefMoved:
-            raise
-        except GitError as error:
-            if not branches:
-                raise
-            remote.push(memory)
-            names = ", ".join(update.ref.removeprefix(HEADS) for update in branches)
-            told.append(f"{names} did not go to {remote.name}: {error.message}")
-            branches = []
-        _note_seen(repo, remote, branches)
-        went = [*([] if any("refused cannot" in note for note in told) else anchors), *memory, *branches]
+        went, told = _sent(remote, anchors, memory, branches)
+        _note_seen(repo, remote, [update for update in branches if update in went])
         return Exchanged(
             came=tuple(came),
             went=tuple(update.ref for update in went if update.new),
@@ -109,6 +97,27 @@ def push(repo: GitRepo, ledger: Ledger, remote: Remote, outgoing: Outgoing) -> E
         )
 
     return ledger.retried(attempt)
+
+
+def _sent(
+    remote: Remote, anchors: list[Update], memory: list[Update], branches: list[Update]
+) -> tuple[list[Update], list[str]]:
+    """Everything as one. What a remote's rules refuse stays behind: anchors first, then branches, the ledger never."""
+    try:
+        remote.push([*anchors, *memory, *branches])
+    except RefMoved:
+        raise
+    except GitError as error:
+        if not anchors and not branches:
+            raise
+        if anchors:
+            told = _best_effort(remote, anchors, "the changes that were refused cannot be read there")
+            sent, more = _sent(remote, [], memory, branches)
+            return [*([] if told else anchors), *sent], [*told, *more]
+        remote.push(memory)
+        names = ", ".join(update.ref.removeprefix(HEADS) for update in branches)
+        return memory, [f"{names} did not go to {remote.name}: {error.message}"]
+    return [*anchors, *memory, *branches], []
 
 
 def _met(

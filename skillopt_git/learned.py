@@ -78,6 +78,7 @@ class Learned:
     candidate: float | None = None
     notes: tuple[str, ...] = ()
     metric: Metric = "mixed"
+    quoted: bool = False  # whether what was typed may be published with a rule
 
     @property
     def verdict(self) -> Verdict | None:

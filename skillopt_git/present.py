@@ -87,6 +87,7 @@ def edit_view(item: Proposed, evidence_of: EvidenceOf, *, as_proposed: bool = Fa
         evidence=name,
         need=item.edit.need,
         need_sessions=data["need_sessions"],
+        typed=tuple(data.get("quotes", ())),
         rows=task_rows(evidence),
         golden=task_rows(evidence, golden=True),
         nights=night_rows(evidence.tasks if evidence else ()),

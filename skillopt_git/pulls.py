@@ -14,10 +14,15 @@ from skillopt_git.recall import ADOPTIONS, Proposal
 
 MARK = "skillopt"
 PAUSE = "skillopt:pause"
+ACTIONS = "github-actions[bot]"
 MOST_KEPT = 4_000  # characters of a person's own notes: with the body they fit a forge's limit
 
 _METADATA = re.compile(r"\A<!-- skillopt: (\{.*?\}) -->")
 _NOTES = re.compile(r"(?<=<!-- skillopt:human -->\n).*(?=\n<!-- /skillopt:human -->)", re.DOTALL)
+
+_CHECKS = (
+    "its checks start when somebody who may write approves them on its page; with the token of an App they would start"
+)
 
 Operation = Literal["created", "updated", "closed", "none", "held", "issue"]
 
@@ -92,6 +97,8 @@ class Teller:
                 raise
             return self._instead(page, error)
         notes = []
+        if pull.author.login == ACTIONS:
+            notes.append(f"{pull.url} was opened with the workflow's own token: {_CHECKS}")
         try:
             self.forge.label(pull.number, self.asked.labels)
             if self.asked.reviewers and not page.draft:

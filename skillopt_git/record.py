@@ -13,9 +13,12 @@ from skillopt_git.ids import Json, fold_unmarked
 from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
 from skillopt_git.model import Candidate, Edit, Event, Evidence, Sighting
+from skillopt_git.redact import without_hex
 from skillopt_git.similarity import simhash
 from skillopt_git.stamp import Stamp, event
 from skillopt_git.targets import Base
+
+MOST_QUOTES, LONGEST_QUOTE = 3, 160  # of one rule, where they are to be published at all; characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +168,7 @@ def proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night:
             "rule": candidate.evidence.rule if candidate.evidence else "strict",
             "version": __version__,
             "ends": list(placement.ends),
+            **({"quotes": _quotes(edit, learned.known.bank.sightings)} if learned.quoted else {}),
         }
         yield event(
             "proposed",
@@ -177,6 +181,12 @@ def proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night:
             reason=_unquoted(edit, learned.known.bank.sightings),
             data=data,
         )
+
+
+def _quotes(edit: Edit, sightings: Iterable[Sighting]) -> list[str]:
+    """The newest few things that were typed about it, in the redacted form that may be published."""
+    heard = sorted((item for item in sightings if item.need == edit.need), key=lambda item: (str(item.time), item.turn))
+    return [without_hex(item.quote)[:LONGEST_QUOTE] for item in heard[-MOST_QUOTES:]]
 
 
 def _unquoted(edit: Edit, sightings: Iterable[Sighting]) -> str:

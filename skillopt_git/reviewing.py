@@ -123,7 +123,14 @@ class Review:
 
     def refuse_public(self) -> None:
         """Raises `SafetyError` where everybody could read what is proposed and nobody said that this is right."""
-        if self.config.propose.public == "refuse" and self._open_forge().public():
+        if not self._open_forge().public():
+            return
+        if self.config.propose.quotes:
+            raise SafetyError(
+                f"{self._open_forge().name} is public, and propose.quotes would show everybody what was typed",
+                "turn propose.quotes off: what goes to a public repository holds rules and figures only",
+            )
+        if self.config.propose.public == "refuse":
             raise SafetyError(
                 f"{self._open_forge().name} is public: everybody would see the rules and their figures there",
                 'set propose.public = "summary" if that is right; without --pr the branch stays on this machine',

@@ -48,6 +48,7 @@ class ProposedData:
     rule: str
     version: str
     ends: tuple[str, ...] = ()
+    quotes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

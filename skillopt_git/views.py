@@ -190,6 +190,7 @@ class EditView:
     gate_numbers: Mapping[str, Any] = field(default_factory=dict)
     simulated: bool = False
     quotes: tuple[QuoteView, ...] = ()  # none where it is published
+    typed: tuple[str, ...] = ()  # of these what its owner publishes with it
 
     @property
     def sentence(self) -> str:
