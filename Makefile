@@ -6,6 +6,9 @@ INSTALLED := .venv/.installed
 READY := .venv/.ready
 RIG := tests/rig/node_modules/.ready
 
+# Tests wait for git and the disk half of the time.
+WORKERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+
 .PHONY: help demo test corpus scenarios kills e2e bench docs build clean
 
 help:
@@ -27,7 +30,7 @@ test: $(READY) $(RIG)
 	$(RUN) ruff format --check
 	$(RUN) ruff check
 	$(RUN) mypy
-	$(RUN) pytest -n auto --cov --cov-report=term-missing
+	$(RUN) pytest -n $(WORKERS) --cov --cov-report=term-missing
 
 corpus: $(READY)
 	@$(RUN) tests.corpus
