@@ -12,7 +12,7 @@ from math import isfinite
 from typing import Any
 
 from skillopt_git.model import RUN_VERDICTS, EditOp, Event, EvidenceTask, Metric, Reason, Split, Verdict
-from skillopt_git.stats import discordant, e_value
+from skillopt_git.stats import discordant, e_value, smallest_gain
 
 _TOLD = (
     "baseline",
@@ -98,6 +98,11 @@ class ProofView:
     gain_high: float
     guard_tasks: int
     guard_reach: float
+
+    @property
+    def smallest(self) -> float | None:
+        """The gain below which so many tasks would often show nothing; None where they show no gain reliably."""
+        return smallest_gain(self.tasks)
 
 
 def _proof(numbers: Mapping[str, object]) -> ProofView | None:

@@ -26,7 +26,7 @@ from skillopt_git.simulation import (
     pairs,
     shifted,
 )
-from skillopt_git.stats import Arms, stratified_p
+from skillopt_git.stats import Arms, smallest_gain, stratified_p
 from skillopt_git.weighing import Measured, futile, weigh
 from tests.proving import (
     HARM_STRONG,
@@ -233,6 +233,18 @@ def test_what_an_acceptance_means_follows_from_how_often_each_is_adopted() -> No
 
 
 # --- how it is worked out ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tasks", [5, 8, 12])
+def test_pages_promise_no_more_than_is_found(tasks: int) -> None:
+    """The gain that a page calls the smallest is proven about four times in five."""
+    gain = smallest_gain(tasks)
+    assert gain is not None
+    points = round(gain * 100)
+    world = World(tasks=tasks, repetitions=500)
+    base = world.drawn(np.random.default_rng(0))
+    found = GATES["evidence"](Nights(base, shifted(base, points / 100), 0.0, np.random.default_rng(1)), RULES)
+    assert found.adoption == pytest.approx(0.8, abs=3 * (0.8 * 0.2 / 500) ** 0.5 + 0.02)
 
 
 def test_the_same_seed_gives_the_same_figures_and_another_gives_others() -> None:

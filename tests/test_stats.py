@@ -18,6 +18,7 @@ from skillopt_git.stats import (
     e_value,
     estimate,
     fisher_p,
+    smallest_gain,
     stratified_p,
     unseen_regressions,
 )
@@ -207,3 +208,11 @@ def test_pairs_that_differ() -> None:
 @pytest.mark.parametrize(("tasks", "share"), [(0, 1.0), (5, 0.45), (8, 0.31), (12, 0.22), (20, 0.14), (40, 0.07)])
 def test_what_may_get_worse_unseen(tasks: int, share: float) -> None:
     assert unseen_regressions(tasks) == pytest.approx(share, abs=0.006)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "gain"), [(0, None), (2, None), (4, None), (5, 0.41), (7, 0.38), (8, 0.32), (12, 0.26), (40, 0.21)]
+)
+def test_how_large_a_gain_has_to_be(tasks: int, gain: float | None) -> None:
+    """Between two counts that of the smaller one: rather too little is promised."""
+    assert smallest_gain(tasks) == gain
