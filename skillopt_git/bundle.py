@@ -5,11 +5,14 @@ What reads it trusts nothing in it: shape, size, paths, texts, and every verdict
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from skillopt_git import schema
+from skillopt_git.config import Config
 from skillopt_git.consolidate import lint
 from skillopt_git.errors import ConfigError, SafetyError, SkilloptError
 from skillopt_git.history import is_ancestor
@@ -27,6 +30,8 @@ from skillopt_git.verifying import recomputed
 from skillopt_git.workshop import Workshop
 
 LARGEST = 20_000_000  # bytes
+MOST_DAYS = 3  # between learning and proposing
+_RUN, _ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}"), re.compile(r"[0-9a-f]{16}")
 SAID = frozenset({"run", "family", "trial", "gate", "aa", "proposed", "superseded", "expired", "frozen"})
 
 
@@ -125,9 +130,10 @@ def read_bundle(path: Path) -> Bundle:
 # --- the door ----------------------------------------------------------------------------------------------------
 
 
-def refuse(bundle: Bundle, shop: Workshop, *, edit_budget: int) -> None:
-    """Raises `SafetyError` with all that is wrong with it. `shop` stands at the base as it is now."""
-    wrong = list(dict.fromkeys(_Checking(bundle, shop).problems(edit_budget)))
+def refuse(bundle: Bundle, shop: Workshop, config: Config) -> None:
+    """Raises `SafetyError` with all that is wrong with it. `shop` stands at the base as it is now, and `config` is the
+    base's."""
+    wrong = list(dict.fromkeys(_Checking(bundle, shop, config).problems()))
     if wrong:
         raise SafetyError("the bundle is not recorded:\n" + "\n".join(f"  {item}" for item in wrong))
 
@@ -136,9 +142,11 @@ def refuse(bundle: Bundle, shop: Workshop, *, edit_budget: int) -> None:
 class _Checking:
     bundle: Bundle
     shop: Workshop
+    config: Config
 
-    def problems(self, edit_budget: int) -> Iterator[str]:
-        bundle = self.bundle
+    def problems(self) -> Iterator[str]:
+        bundle, edit_budget = self.bundle, self.config.propose.edit_budget
+        yield from self._names()
         evidence = {evidence_name(item): item for item in bundle.evidence}
         if len(bundle.proposed) > edit_budget:
             yield f"it proposes {len(bundle.proposed)} edits, and propose.edit_budget is {edit_budget}"
@@ -148,12 +156,39 @@ class _Checking:
             yield from self._evidence(name, item)
         yield from self._candidates(evidence)
 
+    def _names(self) -> Iterator[str]:
+        """Ids are of the form that this tool gives them, each once, and none is a known event with other words; the run
+        is one of these days."""
+        if _RUN.fullmatch(self.bundle.run) is None or abs(self._days()) > MOST_DAYS:
+            yield "its run is none of these days"
+        ids = [event.id for event in self.bundle.events]
+        known = {event.id: event for event in self.shop.ledger.events()}
+        if len(set(ids)) != len(ids) or not all(map(_ID.fullmatch, ids)):
+            yield "its events have names that this tool gives to none"
+        if any(event.id in known and known[event.id] != event for event in self.bundle.events):
+            yield "it has events of its own under the names of others"
+        if len({event.ts for event in self.bundle.events}) > 1:
+            yield "its events are of several times"
+
+    def _days(self) -> float:
+        try:
+            when = {datetime.fromisoformat(event.ts) for event in self.bundle.events}
+            return max(((item - self.shop.stamp.now).total_seconds() / 86_400 for item in when), key=abs, default=0)
+        except (ValueError, OverflowError, TypeError):
+            return float("inf")
+
     def _event(self, event: Event, evidence: Mapping[str, Evidence]) -> Iterator[str]:
         bundle = self.bundle
         if event.type not in SAID:
             yield f"event {event.id} says '{event.type}', which no night says"
         elif not sound(event) or (event.run, event.simulated) != (bundle.run, bundle.simulated):
             yield f"event {event.id} ({event.type}) is not of this run, or not whole"
+        elif event.data.get("ends") and event.type != "proposed":
+            yield f"event {event.id} ({event.type}) ends others, which none of its kind does"
+        elif event.type == "family":
+            known = self.shop.everything().families.get(str(event.data["family"]))
+            if known is not None and known.split != event.data["split"]:
+                yield f"family {event.data['family']} is said to be {event.data['split']}, and is {known.split}"
         elif event.type == "gate":
             yield from self._ruling(event, evidence)
         elif event.type == "proposed":
@@ -167,7 +202,7 @@ class _Checking:
         name, verdict = event.data.get("evidence"), event.data["verdict"]
         found = evidence.get(str(name)) or (self.shop.ledger.evidence(str(name)) if name else None)
         if found is None:
-            if name or verdict not in ("unverified", "ungated"):
+            if name or verdict not in ("unverified", "ungated") or event.data.get("closed"):
                 yield f"{event.edit} is called {verdict}, and there is no evidence for it"
             return
         about = (found.document, found.base_blob, found.verdict)
@@ -179,6 +214,13 @@ class _Checking:
         refused = lint(edit)
         if refused is not None:
             yield f"{edit.id}: {refused}"
+        off = self.config.gate.mode == "off"
+        if data["verdict"] not in (("ungated",) if off else ("strong", "suggestive")):
+            yield f"{edit.id} is {data['verdict']}, which is not proposed under the gate `{self.config.gate.mode}`"
+        if event.rule != edit.rule or not set(data["ends"]) <= self._standing(str(data["branch"])):
+            yield f"{edit.id} is not named by its rule, or takes the place of what it does not"
+        if data.get("quotes") and not self.config.propose.quotes:
+            yield f"{edit.id} quotes what was typed, and propose.quotes is off"
         if not allowed(edit.target):
             yield f"{edit.id} would be written to {edit.target!r}, which may not be written"
             return
@@ -188,6 +230,10 @@ class _Checking:
             yield f"{edit.id} stands on a commit that {base.branch} does not have"
         else:
             yield from self._document(event, data["base"])
+
+    def _standing(self, branch: str) -> set[str]:
+        proposal = self.shop.everything().proposal(branch)
+        return {item.event.id for item in proposal.edits} if proposal is not None else set()
 
     def _document(self, event: Event, commit: str) -> Iterator[str]:
         try:

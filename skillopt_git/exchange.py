@@ -145,7 +145,7 @@ def _met(
         own, new = repo.ref(ref), there.get(ref)
         if new is None and repo.ref(seen) is not None:
             reason = f"its branch was deleted at {remote.name}"
-            given_up += [settled("expired", item, stamp, reason=reason) for item in proposal.pending]
+            given_up += [settled("expired", item, stamp, reason=reason, deleted=True) for item in proposal.pending]
             repo.update_ref(seen, None, repo.ref(seen), "skillopt-git: deleted there")
         elif new is not None and new != own:
             rebuilt = new in proposal.tips and own not in proposal.tips
@@ -215,13 +215,15 @@ class Outgoing:
     """Branches that go along: open proposals go out, and those a person refused are taken away.
 
     One at the remote is moved only from where the remote's own ledger says that the tool left it. `new`: whether those
-    go out that are not there yet; `simulated`: whether simulated ones do.
+    go out that are not there yet; `simulated`: whether simulated ones do. What is `held` is moved by nobody: its pull
+    request was approved, or is closed.
     """
 
     author: Identity
     stamp: Stamp
     new: bool
     simulated: bool = False
+    held: frozenset[str] = frozenset()
 
     def updates(
         self, repo: GitRepo, ledger: Ledger, remote: Remote, there: Mapping[str, str]
@@ -233,8 +235,10 @@ class Outgoing:
             ref = f"{HEADS}{proposal.branch}"
             seen = there.get(ref)
             goes = seen is not None or (self.new and (self.simulated or not proposal.simulated))
-            new = self._wanted(repo, ledger, proposal) if goes else None
+            new = self._wanted(repo, ledger, proposal) if goes and proposal.branch not in self.held else None
             gone = seen is not None and refused_whole(proposal)
+            if proposal.branch in self.held and not gone:
+                continue
             if (new is None and not gone) or new == seen:
                 continue
             if seen is None or seen in left[proposal.branch]:

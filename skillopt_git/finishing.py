@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from skillopt_git.branches import behind, state
@@ -44,8 +44,9 @@ class Finishing:
             )
             finished(self.shop.repo, built, self.shop.author, None)
 
-    def started(self) -> list[str]:
-        """What an earlier run recorded and did not publish (it broke off) comes first, without learning anew."""
+    def started(self, held: Collection[str] = (), *, ours: Collection[str] = ()) -> list[str]:
+        """What an earlier run recorded and did not publish (it broke off) comes first, without learning anew. A branch
+        that is `held` is not rebuilt: somebody approved it. Those of `ours` were recorded just now: no word of them."""
         shop = self.shop
         history = shop.history()
         notes = []
@@ -53,21 +54,23 @@ class Finishing:
             if proposal.simulated != shop.stamp.simulated:
                 continue
             if proposal.unfinished:
-                notes.append(self._finished(history, proposal))
+                notes += self._finished(history, proposal, known=proposal.branch in ours)
+            elif proposal.branch in held:
+                continue
             elif proposal.open and behind(proposal) and state(shop.repo, proposal) == "free":
                 rebuild(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
                 notes.append(f"{proposal.branch} was rebuilt with just the edits that are still open")
         return notes
 
-    def _finished(self, history: History, proposal: Proposal) -> str:
+    def _finished(self, history: History, proposal: Proposal, *, known: bool) -> list[str]:
         shop = self.shop
         why = hindrance(shop, history, proposal)
         if why is None:
             publish(shop.repo, shop.ledger, proposal, author=shop.author, stamp=shop.stamp)
-            return f"{proposal.branch} was left unfinished by an earlier run and is finished now"
+            return [] if known else [f"{proposal.branch} was left unfinished by an earlier run and is finished now"]
         gone = [settled("expired", item, shop.stamp, reason=why) for item in proposal.pending]
         shop.ledger.append(gone, when=shop.stamp.now, message=f"Give {proposal.branch} up")
-        return f"{proposal.branch} was left unfinished by an earlier run and was given up: {why}"
+        return [f"{proposal.branch} was left unfinished by an earlier run and was given up: {why}"]
 
     def publish(self, placement: Placement | None) -> Proposal | None:
         """The open proposal after this run."""

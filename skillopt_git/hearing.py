@@ -1,20 +1,23 @@
 """What people did to pull requests, as outcomes: merged, closed and why, opened again, an edit unticked.
 
-What is at the base decides before anything that is said here. Seen again it is the same event, for its cause is the
-forge's own id. Whoever can write to the repository is heard; their words are data.
+What is at the base decides before anything that is said here, and nothing is decided that the pull request did not
+hold. Seen again it is the same event, for its cause is the forge's own id. Whoever can write to the repository is
+heard; their words are data.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from skillopt_git.ids import event_id
+from skillopt_git.branches import on_branch
 from skillopt_git.model import Event
 from skillopt_git.outcomes import settled
 from skillopt_git.ports import Actor, ForgeEvent, PullRequest
-from skillopt_git.recall import ADOPTIONS, History, Proposal
+from skillopt_git.recall import ADOPTIONS, History, Proposal, Proposed
 from skillopt_git.render import REASONS
 from skillopt_git.stamp import Stamp, event
 
@@ -27,8 +30,10 @@ OURS = {  # labels that say we closed it ourselves, and as what
 }
 LONGEST_WORDS = 500  # characters of a comment
 
+_METADATA = re.compile(r"\A<!-- skillopt: (\{.*?\}) -->")
 _TICKED = re.compile(r"^\s*[-*] \[[xX]\] <!-- skillopt:reason=([a-z-]+) -->", re.MULTILINE)
 _UNTICKED = re.compile(r"^\s*[-*] \[ \] <!-- skillopt:edit=(e1-[0-9a-f]{16}) -->", re.MULTILINE)
+_GIVEN_UP = frozenset({"rejected", "expired", "superseded"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,26 +43,42 @@ class Heard:
     pull: PullRequest
     events: Sequence[ForgeEvent]
 
+    @property
+    def opened_again(self) -> ForgeEvent | None:
+        """That a person opened it again, if that is the last word."""
+        last = next((item for item in reversed(self.events) if item.kind in ("closed", "reopened", "merged")), None)
+        return last if last is not None and last.kind == "reopened" and not last.actor.bot else None
 
-def outcomes(
-    heard: Iterable[Heard], history: History, stamp: Stamp, *, known: Collection[str], clean: Callable[[str], str]
-) -> tuple[Event, ...]:
-    """The outcomes that the ledger does not know yet. `known` are the ids of its events, `clean` redacts a comment."""
-    found: list[Event] = []
-    for item in heard:
-        proposal = history.proposal(item.pull.head)
-        if proposal is not None:
-            found += _Listening(item, proposal, stamp, known, clean).told()
-    return tuple(found)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ears:
+    """What telling outcomes needs: memory, the ledger's events, whether the base has a commit, and how to redact."""
+
+    history: History
+    published: Sequence[Event]
+    has: Callable[[str], bool]
+    stamp: Stamp
+    clean: Callable[[str], str]
+
+    def outcomes(self, heard: Iterable[Heard]) -> tuple[Event, ...]:
+        """Those of the pull requests of our proposals. Where one of a branch is open, closed ones are history."""
+        heard = list(heard)
+        open_ = {item.pull.head for item in heard if item.pull.state == "open"}
+        found: list[Event] = []
+        for item in heard:
+            proposal = self.history.proposal(item.pull.head)
+            if proposal is None or item.pull.base != proposal.base_branch:
+                continue
+            if item.pull.state == "open" or item.pull.head not in open_:
+                found += _Listening(item, proposal, self).told()
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
 class _Listening:
     heard: Heard
     proposal: Proposal
-    stamp: Stamp
-    known: Collection[str]
-    clean: Callable[[str], str]
+    ears: Ears
 
     def told(self) -> Iterator[Event]:
         match self.heard.pull.state:
@@ -69,75 +90,136 @@ class _Listening:
             case "closed":
                 yield from self._refused()
 
+    def _held(self) -> list[Proposed]:
+        """The edits that stood on its page: by the commit it ends in, by what its page says, else by the branch."""
+        pull, proposal = self.heard.pull, self.proposal
+        tips = [item for item in self.ears.published if item.data["tip"] == pull.head_sha]
+        events = {str(name) for item in tips for name in item.data.get("edits", ())}
+        told = metadata(pull.body)
+        names = {str(name) for name in told.get("edits", ())} if told else set()
+        if events:
+            return [item for item in proposal.edits if item.event.id in events]
+        if names:
+            return [item for item in proposal.edits if item.edit.id in names]
+        return [item for item in proposal.edits if on_branch(proposal, item)]
+
+    def _open(self, *, deleted: bool = False) -> list[Proposed]:
+        """Those of them that nobody decided; also those of which only was known that their branch is gone."""
+        return [
+            item
+            for item in self._held()
+            if item.outcome is None or (deleted and item.outcome.data.get("deleted") is True)
+        ]
+
     # --- open ---
 
     def _allowed_again(self) -> Iterator[Event]:
-        """Opened again: what the closing refused is proposed again."""
-        opened = [item for item in self.heard.events if item.kind == "reopened"]
-        closings = [item for item in self.heard.events if item.kind == "closed"]
-        for item in self.proposal.edits if opened else ():
-            subject = [item.branch, item.edit.id]
-            said = [event_id("rejected", [*subject], closing.id) for closing in closings]
-            ends = [name for name in said if item.outcome is not None and item.outcome.id == name]
-            if ends:
+        """Opened again by a person: what was refused or given up is proposed again."""
+        opened = self.heard.opened_again
+        for item in self._held() if opened is not None else ():
+            if opened is not None and item.outcome is not None and item.outcome.type in _GIVEN_UP:
                 yield event(
                     "unrejected",
-                    [*subject],
-                    self.stamp,
-                    cause=opened[-1].id,
+                    [item.branch, item.edit.id],
+                    self.ears.stamp,
+                    cause=opened.id,
                     edit=item.edit.id,
                     rule=item.edit.rule,
                     target=item.edit.target,
                     text=item.edit.sentence,
-                    actor=opened[-1].actor.login,
-                    data={"ends": ends},
+                    actor=opened.actor.login,
+                    data={"ends": [item.outcome.id]},
                 )
 
     def _unticked(self) -> Iterator[Event]:
         """An edit whose box somebody cleared: only who may edit the page can do that."""
-        cleared = set(_UNTICKED.findall(self.heard.pull.body))
-        for item in self.proposal.pending:
+        cleared = set(_UNTICKED.findall(self.heard.pull.body.replace("\r\n", "\n")))
+        for item in self._open():
             if item.edit.id in cleared:
                 cause = f"{self.heard.pull.number}/{self.proposal.tip}/unticked"
-                yield settled("rejected", item, self.stamp, cause=cause, reason=self._reason() or "unticked")
+                reason = self._reason() or "unticked"
+                yield settled("rejected", item, self.ears.stamp, cause=cause, reason=reason)
 
     # --- merged ---
 
     def _left_out(self) -> Iterator[Event]:
         """What the base has counts as adopted already. The rest was edited out, unless nothing of it arrived."""
-        arrived = any(item.outcome is not None and item.outcome.type in ADOPTIONS for item in self.proposal.edits)
-        cause = self.heard.pull.merge_commit or f"{self.heard.pull.number}/merged"
-        for item in self.proposal.pending:
+        commit = self.heard.pull.merge_commit
+        if commit is not None and not self.ears.has(commit):
+            return  # merged a moment ago: the next look has the base as it is then
+        arrived = any(item.outcome is not None and item.outcome.type in ADOPTIONS for item in self._held())
+        cause = commit or f"{self.heard.pull.number}/merged"
+        for item in self._open(deleted=True):
             if arrived:
-                yield settled("rejected", item, self.stamp, cause=cause, reason="left out of the merge")
-            else:
-                yield settled("expired", item, self.stamp, cause=cause, reason="merged, and the base has nothing of it")
+                yield settled("rejected", item, self.ears.stamp, cause=cause, reason="left out of the merge")
+            elif item.outcome is None:
+                why = "merged, and the base has nothing of it"
+                yield settled("expired", item, self.ears.stamp, cause=cause, reason=why)
+        yield from self._too_late(cause)
 
     # --- closed ---
 
     def _refused(self) -> Iterator[Event]:
-        closing = next((item for item in reversed(self.heard.events) if item.kind == "closed"), None)
+        at = next((at for at, item in reversed(list(enumerate(self.heard.events))) if item.kind == "closed"), None)
+        closing = self.heard.events[at] if at is not None else None
         cause = closing.id if closing else f"{self.heard.pull.number}/closed"
-        mark = next((OURS[label] for label in sorted(self.heard.pull.labels) if label in OURS), None)
-        gone = any(item.kind == "base_deleted" for item in self.heard.events)
+        mark, why = self._by_nobody(closing)
+        reason = self._reason() or None
+        for item in self._open(deleted=True):
+            if mark is None:
+                yield settled("rejected", item, self.ears.stamp, cause=cause, reason=reason)
+            elif item.outcome is None:
+                yield settled(mark, item, self.ears.stamp, cause=cause, reason=why)
+        yield from self._too_late(cause)
+
+    def _by_nobody(self, closing: ForgeEvent | None) -> tuple[Any, str]:
+        """What a closing is that refuses nothing, and why; None where a person refused."""
+        ours = next((OURS[label] for label in sorted(self.heard.pull.labels) if label in OURS), None)
+        if ours is not None:
+            return ours, "closed by skillopt-git"
+        if any(item.kind == "base_deleted" for item in self.heard.events):
+            return "expired", "its base branch was deleted"
+        if closing is not None and closing.actor.bot:
+            return "expired", f"closed by {closing.actor.login}, a bot"
+        if self._branch_went_first(closing) and not self._reason():
+            return "expired", "its branch was deleted or renamed, which closed it"
+        return None, ""
+
+    def _branch_went_first(self, closing: ForgeEvent | None) -> bool:
+        """Whether the closing only followed: who deletes a branch that is open refuses nothing by that."""
+        gone = next((item for item in self.heard.events if item.kind == "head_deleted"), None)
+        return gone is not None and closing is not None and gone.ts <= closing.ts
+
+    def _too_late(self, cause: str) -> Iterator[Event]:
+        """Edits that were recorded for its branch and never stood on its page: nobody decided about them."""
+        held = {item.event.id for item in self._held()}
         for item in self.proposal.pending:
-            if mark is not None:
-                yield settled(mark, item, self.stamp, cause=cause, reason="closed by skillopt-git")  # type: ignore[arg-type]
-            elif (closing is not None and closing.actor.bot) or gone:
-                why = "its base branch was deleted" if gone else f"closed by {closing.actor.login}, a bot"  # type: ignore[union-attr]
-                yield settled("expired", item, self.stamp, cause=cause, reason=why)
-            else:
-                yield settled("rejected", item, self.stamp, cause=cause, reason=self._reason() or None)
+            if item.event.id not in held:
+                why = "its pull request was decided before it stood there"
+                yield settled("expired", item, self.ears.stamp, cause=cause, reason=why)
 
     def _reason(self) -> str:
         """The first of boxes and labels, and the last thing that somebody said who may write here."""
         pull = self.heard.pull
-        named = [*_TICKED.findall(pull.body), *(label.removeprefix(REASON_LABEL) for label in sorted(pull.labels))]
+        body = pull.body.replace("\r\n", "\n")
+        named = [*_TICKED.findall(body), *(label.removeprefix(REASON_LABEL) for label in sorted(pull.labels))]
         words = [name for name in named if name in REASONS]
         said = [item.text for item in self.heard.events if item.kind == "commented" and _trusted(item.actor)]
-        comment = self.clean(said[-1])[:LONGEST_WORDS].strip() if said else ""
+        comment = self.ears.clean(said[-1])[:LONGEST_WORDS].strip() if said else ""
         return ": ".join(filter(None, [*words[:1], comment]))
 
 
 def _trusted(actor: Actor) -> bool:
     return actor.writes is True and not actor.bot
+
+
+def metadata(body: str) -> dict[str, Any] | None:
+    """What a page says of itself to machines: a hint, for whoever may write there can change it. None: not ours."""
+    found = _METADATA.match(body.replace("\r\n", "\n"))
+    if found is None:
+        return None
+    try:
+        told = json.loads(found[1])
+    except ValueError:
+        return None
+    return told if isinstance(told, dict) and isinstance(told.get("edits", []), list) else None

@@ -18,7 +18,7 @@ from skillopt_git.charts import Chart, scores_by_night
 from skillopt_git.config import Config, zone
 from skillopt_git.cycle import Inputs, ModelDoor, gather, learn
 from skillopt_git.decide import tidy
-from skillopt_git.errors import GitError, MeasurementInvalid
+from skillopt_git.errors import ForgeError, GitError, MeasurementInvalid, UsageError
 from skillopt_git.exchange import unite
 from skillopt_git.finishing import Finishing, promoted
 from skillopt_git.history import log
@@ -27,7 +27,7 @@ from skillopt_git.model import Event
 from skillopt_git.outside import Outside, bring
 from skillopt_git.pages import report_page
 from skillopt_git.placing import contradicted, frozen, outdated, place, settle
-from skillopt_git.ports import Listener
+from skillopt_git.ports import Forge, Listener
 from skillopt_git.pulls import Told
 from skillopt_git.recall import History, Proposal
 from skillopt_git.record import Placement, events_of, evidence_of
@@ -108,11 +108,19 @@ def _review(shop: Workshop, config: Config, options: Options) -> Review | None:
     if not options.records or not (options.pr or config.propose.push):
         return None
     remote = the_remote(shop.repo, config.propose.remote or None)
-    forge = wiring.forge(config, shop.repo) if options.pr else None
-    review = Review(config=config, remote=remote, forge=forge, simulated=options.push_simulated)
+    forge = wiring.forge(config, shop.repo) if options.pr else _quietly(config, shop)
+    review = Review(config=config, remote=remote, forge=forge, simulated=options.push_simulated, tells=options.pr)
     if options.pr:
-        review.refuse_public()
+        review.refuse_public(shop)
     return review
+
+
+def _quietly(config: Config, shop: Workshop) -> Forge | None:
+    """Who pushes without a pull request should still hear that one was closed, where that can be asked."""
+    try:
+        return wiring.forge(config, shop.repo)
+    except (UsageError, ForgeError):
+        return None
 
 
 def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Listener) -> tuple[Known, Sequence[str]]:
@@ -161,7 +169,7 @@ class _Run:
             notes += self._met()
             shop.sync()
             tidy(shop.desk())
-            notes += [*shop.catch_up(), *self.finish.started(), *self._passed_over()]
+            notes += [*shop.catch_up(), *self.finish.started(self._approved), *self._passed_over()]
         history = shop.history()
         inputs = self._inputs(taught.teachable, history)
         stale = outdated(shop, inputs, self._approved)
@@ -177,8 +185,11 @@ class _Run:
     def _meanwhile(self) -> History:
         """Memory as it is after learning, which takes its time: a proposal may have been merged or deleted since."""
         if self.review is not None and self.options.pr:
-            shop = self.review.at_base(self.shop)
-            self.review.hear(shop)
+            try:
+                shop = self.review.at_base(self.shop)
+                self.review.hear(shop)
+            except (GitError, ForgeError):  # what was learned is recorded all the same; the push will tell
+                return self.shop.history()
             return shop.history()
         shop = replace(self.shop, base=default_base(self.shop.repo, self.config.propose.base))
         shop.sync()
@@ -215,7 +226,7 @@ class _Run:
         self._record(learned, events)
         proposal = self.finish.publish(placement)
         if any(candidate.drafted for candidate in learned.candidates):
-            notes += [*promoted(learned), *self.finish.started()]
+            notes += [*promoted(learned), *self.finish.started(self._approved)]
             proposal = next(iter(self.finish.recalled().open), None)
         proven = placement is not None or any(item.drafted and item.accepted for item in learned.candidates)
         adopted = self.finish.auto_adopt(proposal, notes, proven=proven)
@@ -237,7 +248,7 @@ class _Run:
         try:
             self.review.meet(shop)
             self.review.refuse_paused()
-        except GitError as error:
+        except (GitError, ForgeError) as error:
             if self.options.pr:
                 raise
             notes.append(f"{self.review.remote.name} was not asked what other clones know: {error.message}")

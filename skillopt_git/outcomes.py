@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from skillopt_git import edits
 from skillopt_git.branches import EDIT_TRAILER, HEADS, SEEN, on_branch, remote_branches
@@ -175,7 +176,7 @@ class _Told:
                 yield self._said("rejected", item, commit=look.base.commit, reason="left out of the merge")
             elif merged or gone:
                 why = "its branch was merged without it" if merged else "the branch was deleted"
-                yield self._said("expired", item, reason=why)
+                yield self._said("expired", item, reason=why, deleted=not merged)
 
     def _adopted_and_undone(self, item: Proposed, trace: Trace) -> Iterator[Event]:
         yield self._adopted(item, trace.came)
@@ -237,8 +238,9 @@ class _Told:
         commit: str | None = None,
         reason: str | None = None,
         ends: Sequence[str] = (),
+        deleted: bool = False,
     ) -> Event:
-        return _event(type_, item, self.stamp, commit=commit, reason=reason, ends=ends)
+        return _event(type_, item, self.stamp, commit=commit, reason=reason, ends=ends, deleted=deleted)
 
 
 def _gone(repo: GitRepo, proposal: Proposal) -> bool:
@@ -253,10 +255,17 @@ def unlearned(item: Proposed, commit: str, stamp: Stamp) -> Event:
 
 
 def settled(
-    type_: EventType, item: Proposed, stamp: Stamp, *, cause: str | None = None, reason: str | None = None
+    type_: EventType,
+    item: Proposed,
+    stamp: Stamp,
+    *,
+    cause: str | None = None,
+    reason: str | None = None,
+    deleted: bool = False,
 ) -> Event:
-    """The outcome `type_` of one proposed edit. `cause`: what a person did, if not the run that speaks."""
-    return _event(type_, item, stamp, cause=cause, reason=reason)
+    """The outcome `type_` of one proposed edit. `cause`: what a person did, if not the run that speaks; `deleted`: all
+    that is known is that its branch is gone, and a forge may tell why."""
+    return _event(type_, item, stamp, cause=cause, reason=reason, deleted=deleted)
 
 
 def _event(
@@ -268,9 +277,11 @@ def _event(
     commit: str | None = None,
     reason: str | None = None,
     ends: Sequence[str] = (),
+    deleted: bool = False,
 ) -> Event:
     """Said of one edit of one proposal; the commit, where there is one, is its cause."""
-    data = {"branch": item.branch, "need": item.edit.need, "commit": commit, "ends": list(ends)}
+    told: dict[str, Any] = {"branch": item.branch, "need": item.edit.need, "commit": commit, "ends": list(ends)}
+    data = told | ({"deleted": True} if deleted else {})
     return event(
         type_,
         [item.branch, item.edit.id],

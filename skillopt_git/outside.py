@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from skillopt_git.errors import ForgeError, GitError, RefMoved
+from skillopt_git.errors import ForgeError, GitError, RefMoved, UsageError
 from skillopt_git.learned import Learned
 from skillopt_git.placing import FROZEN, IN_WORDS, standing
 from skillopt_git.pulls import Told
@@ -31,15 +31,15 @@ class Outside:
 
 def bring(shop: Workshop, review: Review, learned: Learned, night: int, proposal: Proposal | None) -> Outside:
     """What was not pushed, or got no pull request, gets there with a later night: the night itself is recorded."""
-    pr = review.forge is not None
-    shop = review.at_base(shop) if pr else shop
+    pr = review.forge is not None and review.tells
     try:
+        shop = review.at_base(shop) if pr else shop
         left = review.push(shop)
         if not pr:
             return Outside(notes=tuple(left), code=RefMoved.exit_code if left else 0)
         told = review.tell(shop, proposal, frozen=_frozen(shop, review, proposal))
         left += _shown(shop, review, learned, night)
-    except (GitError, ForgeError) as error:
+    except (GitError, ForgeError, UsageError) as error:
         words = f"{error.message}; {error.hint}" if error.hint else error.message
         code = error.exit_code if isinstance(error, ForgeError) else RefMoved.exit_code
         what = "no pull request" if isinstance(error, ForgeError) else "nothing was pushed"

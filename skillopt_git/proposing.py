@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skillopt_git.branches import HEADS
 from skillopt_git.bundle import Bundle, refuse
 from skillopt_git.config import Config
 from skillopt_git.decide import Done, the_proposal, tidy
-from skillopt_git.errors import SafetyError
+from skillopt_git.errors import SafetyError, UsageError
 from skillopt_git.exchange import unite
 from skillopt_git.finishing import Finishing
 from skillopt_git.placing import FROZEN, IN_WORDS, standing
 from skillopt_git.ports import PullRequest
 from skillopt_git.pulls import Told
-from skillopt_git.recall import Proposal
+from skillopt_git.recall import Proposal, same_wish
 from skillopt_git.reviewing import Review
+from skillopt_git.soundness import told_edit
 from skillopt_git.workshop import Workshop
 
 
@@ -41,23 +43,60 @@ class Proposing:
     def bundle(self, bundle: Bundle) -> Told:
         """Recorded and published as the run that found it would have done, after a look at all that is in it.
 
-        Brought twice it is recorded once.
+        Brought twice it is recorded once. What cannot be proposed any more, for people decided meanwhile, is recorded
+        without; it comes again by a later night.
         """
-        notes = self._met()
+        notes = self._heard()
         shop = self.shop
-        known = {event.id for event in shop.ledger.told().events}
-        if not all(event.id in known for event in bundle.events):
-            refuse(bundle, shop, edit_budget=self.config.propose.edit_budget)
+        known = {event.id for event in shop.ledger.events()}
+        brought = tuple(event for event in bundle.events if event.id not in known)
+        if brought:
+            refuse(bundle, shop, self.config)
+            why = self._late(bundle)
+            if why is not None and any(event.type == "proposed" for event in brought):
+                notes.append(f"what this night found has to wait: {why}")
+                brought = tuple(event for event in brought if event.type not in ("proposed", "superseded"))
             message = f"Record run {bundle.run}"
-            shop.ledger.append(bundle.events, bundle.evidence, when=shop.stamp.now, message=message)
-        notes += Finishing(shop, self.config).started()
+            shop.ledger.append(brought, bundle.evidence, when=shop.stamp.now, message=message)
+        paused = self.review.paused()
+        if paused is not None:
+            notes += self.review.push(shop)
+            return Told(operation="held", notes=(*notes, f"{paused}; nothing is proposed until then"))
+        ours = {str(event.data["branch"]) for event in brought if event.type == "proposed"}
+        notes += Finishing(shop, self.config).started(self.review.approved, ours=ours)
         return self._told(next(iter(shop.history().open), None), notes)
+
+    def _late(self, bundle: Bundle) -> str | None:
+        """Why its edits cannot go where they were to go: people, or another night, were quicker."""
+        history = self.shop.history()
+        open_ = next(iter(history.open), None)
+        for event in bundle.proposed:
+            edit, branch = told_edit(event), str(event.data["branch"])
+            if open_ is not None and branch != open_.branch:
+                return f"{open_.branch} is open already"
+            if open_ is None and (history.proposal(branch) is not None or self.shop.repo.ref(f"{HEADS}{branch}")):
+                return f"{branch} was decided meanwhile"
+            if open_ is not None:
+                why = standing(self.shop, open_, self.review.approved)
+                if why != "free":
+                    return f"{branch} is {IN_WORDS.get(why, why)}"
+                if any(same_wish(item.edit, edit) for item in open_.pending if item.edit.id != edit.id):
+                    return f"{branch} answers the same wish already"
+            if any(negative.holds_back(edit) for negative in history.negatives):
+                return f"'{edit.sentence}' was refused meanwhile"
+        return None
 
     # --- what a person decides here, done there ---
 
     def adopt(self, proposal: Proposal) -> Done | None:
         """Merged by its pull request; None where there is no open one, and it is merged in git."""
         pull = self._pull(proposal)
+        newest = next((item for item in self.review.pulls if item.head == proposal.branch), None)
+        if pull is None and newest is not None and newest.state == "closed":
+            raise UsageError(
+                f"the pull request of {proposal.branch}, {newest.url}, was closed",
+                "reopen it, or merge it in git alone with --local",
+            )
         if pull is None or self.review.forge is None:
             return None
         commit = self.review.forge.merge(pull.number, sha=proposal.tip or "")
@@ -86,12 +125,16 @@ class Proposing:
 
     def _met(self) -> list[str]:
         """What others know comes first, and what an earlier run left half-done."""
+        notes = self._heard()
+        self.review.refuse_paused()
+        return [*notes, *Finishing(self.shop, self.config).started(self.review.approved)]
+
+    def _heard(self) -> list[str]:
         shop = self.shop
         notes = list(unite(shop.repo, shop.ledger, shop.stamp))
         self.review.meet(shop)
-        self.review.refuse_paused()
         tidy(shop.desk())
-        return [*notes, *shop.catch_up(), *Finishing(shop, self.config).started()]
+        return [*notes, *shop.catch_up()]
 
     def _told(self, proposal: Proposal | None, notes: list[str]) -> Told:
         why = standing(self.shop, proposal, self.review.approved) if proposal is not None else "free"

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from skillopt_git.errors import ForgeError
+from skillopt_git.hearing import Heard, metadata
 from skillopt_git.ports import Forge, PullDraft, PullRequest
 from skillopt_git.recall import ADOPTIONS, Proposal
+from skillopt_git.render import said
 
 MARK = "skillopt"
 PAUSE = "skillopt:pause"
 ACTIONS = "github-actions[bot]"
 MOST_KEPT = 4_000  # characters of a person's own notes: with the body they fit a forge's limit
 
-_METADATA = re.compile(r"\A<!-- skillopt: (\{.*?\}) -->")
 _NOTES = re.compile(r"(?<=<!-- skillopt:human -->\n).*(?=\n<!-- /skillopt:human -->)", re.DOTALL)
 
 _CHECKS = (
@@ -64,7 +64,7 @@ class Teller:
 
     def tell(self, proposal: Proposal, page: Page) -> Told:
         """The pull request of an open proposal whose branch is there. A branch that cannot get one keeps."""
-        known = [pull for pull in self.pulls if pull.head == proposal.branch]
+        known = [pull for pull in self.pulls if (pull.head, pull.base) == (proposal.branch, proposal.base_branch)]
         open_ = next((pull for pull in known if pull.state == "open"), None)
         if open_ is not None:
             return self._updated(open_, page)
@@ -81,6 +81,11 @@ class Teller:
             return Told(operation="none", pull=pull, url=pull.url)
         changed = before.get("says") != now["says"] if now else False
         if changed:
+            heard = pull.body
+            pull = self.forge.get(pull.number)
+            if pull.body != heard or pull.state != "open":  # somebody is at it just now: they are heard first
+                why = f"{pull.url} changed a moment ago: the next run hears that first"
+                return Told(operation="none", pull=pull, url=pull.url, notes=(why,))
             pull = self.forge.update(pull.number, title=page.title, body=with_notes(page.body, pull.body))
         if before.get("draft") != page.draft and pull.draft != page.draft:
             changed = self.forge.set_ready(pull.number, ready=not page.draft) or changed
@@ -124,7 +129,10 @@ class Teller:
         settled = {item.branch: item for item in proposals if not item.pending}
         for pull in self.pulls:
             proposal = settled.get(pull.head)
-            if pull.state != "open" or proposal is None:
+            mine = pull.ours and metadata(pull.body) is not None
+            if pull.state != "open" or proposal is None or not mine or pull.base != proposal.base_branch:
+                continue
+            if Heard(pull=pull, events=self.forge.events(pull.number)).opened_again is not None:
                 continue
             how = {item.outcome.type for item in proposal.edits if item.outcome is not None}
             if "rejected" not in how:
@@ -143,7 +151,7 @@ def _label(how: Collection[str]) -> str:
 
 def _why(proposal: Proposal) -> str:
     reasons = dict.fromkeys(
-        f"{item.outcome.type}{f': {item.outcome.reason}' if item.outcome.reason else ''}"
+        f"{item.outcome.type}{f': {said(item.outcome.reason)}' if item.outcome.reason else ''}"
         for item in proposal.edits
         if item.outcome is not None
     )
@@ -151,18 +159,6 @@ def _why(proposal: Proposal) -> str:
 
 
 # --- bodies ------------------------------------------------------------------------------------------------------
-
-
-def metadata(body: str) -> dict[str, Any] | None:
-    """What the body says of itself to machines: a hint, for whoever may write here can change it. None: not ours."""
-    found = _METADATA.match(body.replace("\r\n", "\n"))
-    if found is None:
-        return None
-    try:
-        told = json.loads(found[1])
-    except ValueError:
-        return None
-    return told if isinstance(told, dict) else None
 
 
 def with_notes(body: str, before: str) -> str:

@@ -38,6 +38,15 @@ ENDINGS = ("adopted", "adopted-modified", "rejected", "superseded", "expired")
 MEASURED = frozenset({"family", "trial"})
 ADOPTIONS = frozenset({"adopted", "adopted-modified"})
 PROVEN = frozenset({"strong", "ungated"})
+_REFUSALS = frozenset({"rejected", "reverted"})
+ENDS: Mapping[str, frozenset[str]] = {
+    "proposed": frozenset({"proposed"}),
+    "published": frozenset({"published"}),
+    "unrejected": _REFUSALS | {"expired", "superseded"},
+    "adopted": _REFUSALS,
+    "adopted-modified": _REFUSALS,
+    "expired": ADOPTIONS,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,8 +268,15 @@ def _each_once(events: Iterable[Event]) -> tuple[Event, ...]:
 
 
 def _standing(events: tuple[Event, ...]) -> tuple[Event, ...]:
-    """Events that no other event ends: what ends what is said in the events, never told by their times."""
-    ended = {str(item) for event in events for item in event.data.get("ends", ())}
+    """Events that no other event ends: what ends what is said in the events, never told by their times. Each type
+    ends its own kinds and no other: an event that says it ends a refusal does not, unless it is one that may."""
+    types = {event.id: event.type for event in events}
+    ended = {
+        str(item)
+        for event in events
+        for item in event.data.get("ends", ())
+        if types.get(str(item)) in ENDS.get(event.type, ())
+    }
     return tuple(event for event in events if event.id not in ended)
 
 

@@ -96,6 +96,7 @@ _PLAIN_CUTS: _Cuts = (  # the same with blanks, for `git log` shows a zero-width
     (re.compile(r"\[(skip ci|ci skip|no ci|skip actions|actions skip)\]", re.IGNORECASE), r"(\1)"),
 )
 _MARKUP = re.compile(r"[\\`*\[\]<#|~&$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9.:-]+(?:/[A-Za-z0-9._~/#=&?%-]*)?")  # none that could end its brackets
 _LINE_START = re.compile(r"^(?:(?=[-+=>:/])|(\d{1,9})(?=[.)](?: |$)))")
 
 
@@ -163,6 +164,11 @@ def md_code(text: str) -> Safe:
 def md_code_cell(text: str) -> Safe:
     """A code span, but plain text where it holds a `|`: a span in a cell cannot show every text with one."""
     return md_text(text) if "|" in _fold(text) else md_code(text)
+
+
+def md_link(url: str) -> Safe:
+    """An address to click where it is one of the web and nothing else, otherwise `md_text`."""
+    return Safe(f"<{url}>") if _ADDRESS.fullmatch(url) else md_text(one_line(url, 250))
 
 
 def plain(text: str) -> Safe:
@@ -262,6 +268,7 @@ _MARKDOWN_FILTERS = {
     "md_cell": md_cell,
     "md_code": md_code,
     "md_code_cell": md_code_cell,
+    "md_link": md_link,
     "number": _number,
     "command": _command,
     "charts": edit_charts,
@@ -426,6 +433,19 @@ def summary(view: RunView, url: str | None) -> str:
     """The night in a few lines that hold nothing that was typed: for a job's page, and for whoever proposes it."""
     template = _templates("markdown").get_template("summary.md.j2")
     return template.render(view=view, url=url, few=FEW)
+
+
+def brought(
+    rules: Sequence[Mapping[str, str]], *, refused: int, simulated: bool, url: str, notes: Sequence[str]
+) -> str:
+    """What a bundle brought, for a job's page: every word of it made harmless here."""
+    template = _templates("markdown").get_template("brought.md.j2")
+    return template.render(rules=rules, refused=refused, simulated=simulated, url=url, notes=notes, few=FEW)
+
+
+def said(text: str) -> str:
+    """Somebody's words within a sentence of a comment: one line, and no markup, mention or link."""
+    return str(md_text(one_line(text, 300)))
 
 
 def html_page(title: str, body: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from skillopt_git import present, render
@@ -10,11 +11,14 @@ from skillopt_git.config import Config
 from skillopt_git.errors import SafetyError, Skipped, UsageError
 from skillopt_git.exchange import Outgoing, fetch, push
 from skillopt_git.guard import one_line
-from skillopt_git.hearing import Heard, outcomes
+from skillopt_git.hearing import OURS, Ears, Heard
+from skillopt_git.history import is_ancestor
 from skillopt_git.model import Event
+from skillopt_git.outcomes import GIVEN_UP
 from skillopt_git.ports import Forge, PullRequest
 from skillopt_git.pulls import PAUSE, Asked, Page, Teller, Told
 from skillopt_git.recall import Proposal
+from skillopt_git.redact import without_hex
 from skillopt_git.remote import Remote
 from skillopt_git.targets import Base
 from skillopt_git.workshop import Workshop
@@ -29,6 +33,7 @@ class Review:
     forge: Forge | None = None
     simulated: bool = False  # whether simulated proposals may go out
     unasked: str = ""  # why there is no forge
+    tells: bool = True  # whether pull requests are written to, and not only heard
     pulls: list[PullRequest] = field(default_factory=list)
 
     @property
@@ -65,11 +70,16 @@ class Review:
 
     # --- before learning ---
 
-    def refuse_paused(self) -> None:
-        """Raises `Skipped` where somebody asked for a pause, by a label on an open pull request."""
+    def paused(self) -> str | None:
+        """That somebody asked for a pause, by a label on an open pull request."""
         paused = next((pull for pull in self.pulls if pull.state == "open" and PAUSE in pull.labels), None)
+        return None if paused is None else f"paused by the label {PAUSE} on {paused.url}"
+
+    def refuse_paused(self) -> None:
+        """Raises `Skipped` where somebody did."""
+        paused = self.paused()
         if paused is not None:
-            raise Skipped(f"paused by the label {PAUSE} on {paused.url}", "take the label away to go on")
+            raise Skipped(paused, "take the label away to go on")
 
     def meet(self, shop: Workshop) -> tuple[Event, ...]:
         """What other clones recorded and what people did on the forge comes into the ledger; what came."""
@@ -85,21 +95,45 @@ class Review:
         if self.forge is None:
             return ()
         self.pulls[:] = self.forge.find(f"{FOLDER}/")
-        stamp = replace(shop.stamp, simulated=False)
-        history = shop.everything()
+        history, told = shop.everything(), shop.ledger.told().events
         heard = [
             Heard(pull=pull, events=self.forge.events(pull.number))
             for pull in self.pulls
             if (proposal := history.proposal(pull.head)) is not None and _worth_asking(pull, proposal)
         ]
-        known = {event.id for event in shop.ledger.told().events}
-        new = outcomes(heard, history, stamp, known=known, clean=lambda text: one_line(shop.redact.text(text)))
-        return shop.ledger.append(new, when=shop.stamp.now, message="Note what became of pull requests")
+        ears = Ears(
+            history=history,
+            published=[event for event in told if event.type == "published"],
+            has=lambda commit: (
+                shop.repo.resolve(commit) is not None and is_ancestor(shop.repo, commit, shop.base.commit)
+            ),
+            stamp=replace(shop.stamp, simulated=False),
+            clean=lambda text: one_line(without_hex(shop.redact.text(text))),
+        )
+        new = shop.ledger.append(ears.outcomes(heard), when=shop.stamp.now, message="Note what became of pull requests")
+        self._unmark(heard)
+        return new
+
+    def _unmark(self, heard: Sequence[Heard]) -> None:
+        """What was opened again loses our word that we closed it: the next closing is somebody's own."""
+        for item in heard if self.forge is not None and self.tells else ():
+            if item.opened_again is not None and self.forge is not None:
+                for label in sorted(item.pull.labels & OURS.keys()):
+                    self.forge.unlabel(item.pull.number, label)
 
     # --- after learning ---
 
+    @property
+    def held(self) -> frozenset[str]:
+        """Branches that are not to be moved: approved ones, and those whose pull request is decided."""
+        open_ = {pull.head for pull in self.pulls if pull.state == "open"}
+        return self.approved | {pull.head for pull in self.pulls if pull.head not in open_}
+
     def push(self, shop: Workshop) -> list[str]:
-        outgoing = Outgoing(author=shop.author, stamp=shop.stamp, new=True, simulated=self.simulated)
+        """After one more look at what people did: a branch whose pull request they closed meanwhile is not moved."""
+        if self.forge is not None:
+            self.pulls[:] = self.forge.find(f"{FOLDER}/")
+        outgoing = Outgoing(author=shop.author, stamp=shop.stamp, new=True, simulated=self.simulated, held=self.held)
         return list(push(shop.repo, shop.ledger, self.remote, outgoing).notes)
 
     def tell(self, shop: Workshop, proposal: Proposal | None, *, frozen: str | None = None) -> Told:
@@ -112,7 +146,7 @@ class Review:
             return Told(operation="closed" if notes else "none", notes=tuple(notes))
         if frozen is not None:
             return self._held(forge, proposal, frozen, notes)
-        told = teller.tell(proposal, page(shop, proposal))
+        told = teller.tell(proposal, page(shop, proposal, quotes=self.config.propose.quotes))
         return replace(told, notes=(*notes, *told.notes))
 
     def _held(self, forge: Forge, proposal: Proposal, why: str, notes: list[str]) -> Told:
@@ -121,14 +155,14 @@ class Review:
             forge.comment(pull.number, "frozen", _FROZEN.format(why=why))
         return Told(operation="held", pull=pull, url=pull.url if pull else None, notes=tuple(notes))
 
-    def refuse_public(self) -> None:
+    def refuse_public(self, shop: Workshop) -> None:
         """Raises `SafetyError` where everybody could read what is proposed and nobody said that this is right."""
         if not self._open_forge().public():
             return
-        if self.config.propose.quotes:
+        if self.config.propose.quotes or any(event.data.get("quotes") for event in shop.ledger.told().events):
             raise SafetyError(
                 f"{self._open_forge().name} is public, and propose.quotes would show everybody what was typed",
-                "turn propose.quotes off: what goes to a public repository holds rules and figures only",
+                "keep the repository private, or start a new ledger with propose.quotes off",
             )
         if self.config.propose.public == "refuse":
             raise SafetyError(
@@ -148,15 +182,20 @@ _FROZEN = (
 )
 
 
-def page(shop: Workshop, proposal: Proposal) -> Page:
-    """The page of a proposal as a forge shows it, with nothing in it that must not leave."""
+def page(shop: Workshop, proposal: Proposal, *, quotes: bool = False) -> Page:
+    """The page of a proposal as a forge shows it, with nothing in it that must not leave: what was typed only where
+    its owner wants it there now."""
     view = present.proposal_view(proposal, shop.ledger.evidence, ledger_ref=shop.ledger.ref, controls=shop.controls())
+    view = view if quotes else replace(view, edits=tuple(replace(edit, typed=()) for edit in view.edits))
     title, body = render.pull_request_title(view), render.pull_request(view, boxes=True)
     shop.ledger.scanner.refuse({"the title": title, "the body": body})
     return Page(title=title, body=body, draft=view.draft or view.simulated)
 
 
 def _worth_asking(pull: PullRequest, proposal: Proposal) -> bool:
-    """Whether there may be something to hear: an edit without an outcome, or one refused on what is open again."""
-    refused = any(item.outcome is not None and item.outcome.type == "rejected" for item in proposal.edits)
-    return bool(proposal.pending) or (pull.state == "open" and refused)
+    """Whether there may be something to hear: an edit without an outcome, one given up on what is open again, or one
+    of which only is known that its branch is gone."""
+    ended = [item.outcome for item in proposal.edits if item.outcome is not None]
+    given_up = any(event.type in GIVEN_UP for event in ended)
+    unknown = any(event.data.get("deleted") for event in ended)
+    return bool(proposal.pending) or (pull.state == "open" and given_up) or unknown

@@ -139,7 +139,7 @@ _SHAPES: dict[EventType, type] = {
 def sound(event: Event) -> bool:
     """Whether it has a time and what its type needs, and names a branch of ours and the edit that it describes."""
     shape = _SHAPES.get(event.type)
-    if not _timed(event) or (shape is not None and not fits(event.data, shape)):
+    if not _timed(event) or not _listed(event) or (shape is not None and not fits(event.data, shape)):
         return False
     branch = event.data.get("branch")
     if event.type != "run" and branch is not None and not BRANCH.fullmatch(str(branch)):
@@ -160,6 +160,14 @@ def paired(evidence: Evidence) -> bool:
         if not {0, 1, None}.issuperset((*task.base, *task.cand)):
             return False
     return True
+
+
+def _listed(event: Event) -> bool:
+    """Whether what is read of every type is a list of names where it is there."""
+    return all(
+        isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+        for value in (event.data.get("ends", []), event.data.get("guard", []))
+    )
 
 
 def _timed(event: Event) -> bool:

@@ -48,9 +48,10 @@ class Hub:
     def get(self, number: int) -> PullRequest:
         pull = self.pulls[number]
         tip = self.tip(pull.head)
-        if tip and pull.state == "open":
+        if tip and pull.state == "open":  # a closed one stays where it was closed
             self.server.git("update-ref", f"refs/pull/{number}/head", tip)
-        return replace(pull, head_sha=tip or pull.head_sha)
+            self.pulls[number] = pull = replace(pull, head_sha=tip)
+        return pull
 
     def create(self, asked: PullDraft) -> PullRequest:
         self._write("create")
@@ -130,12 +131,21 @@ class Hub:
     # --- as people use it ---
 
     def closed(self, number: int, actor: Actor = ALICE) -> None:
+        self.get(number)
         self.pulls[number] = replace(self.pulls[number], state="closed")
         self._said(number, "closed", actor)
 
     def reopened(self, number: int, actor: Actor = ALICE) -> None:
         self.pulls[number] = replace(self.pulls[number], state="open")
         self._said(number, "reopened", actor)
+
+    def head_deleted(self, number: int) -> None:
+        """Which closes it, as if whoever did it had closed it."""
+        self.get(number)
+        self.server.git("update-ref", "-d", f"refs/heads/{self.pulls[number].head}")
+        self._said(number, "head_deleted", ALICE)
+        self.told[number].append(replace(self.told[number][-1], id=f"e{next(self.ids)}", kind="closed"))
+        self.pulls[number] = replace(self.pulls[number], state="closed")
 
     def said(self, number: int, text: str, actor: Actor = ALICE) -> None:
         self._said(number, "commented", actor, text)

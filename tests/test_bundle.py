@@ -13,7 +13,7 @@ import pytest
 
 from skillopt_git import nightly
 from skillopt_git.bundle import Bundle, bundle_text, read_bundle, refuse
-from skillopt_git.config import load
+from skillopt_git.config import Config, Gate, Propose, load
 from skillopt_git.errors import ConfigError, SafetyError
 from skillopt_git.ledger import evidence_name
 from skillopt_git.model import Edit, Evidence
@@ -63,7 +63,7 @@ def test_what_was_found_passes(found: tuple[Repository, str], shop: Workshop, tm
     """Read and written it is the same; no word of a session is in it."""
     bundle = changed(found[1], lambda _: None, tmp_path)
 
-    refuse(bundle, shop, edit_budget=4)
+    refuse(bundle, shop, Config())
 
     assert bundle_text(bundle) == found[1]
     assert "lodash" not in found[1]
@@ -170,9 +170,80 @@ def ends_another(told: dict[str, Any]) -> None:
     told["events"].append(event | {"id": "0" * 16, "type": "expired", "edit": "e1-0000000000000000", "data": data})
 
 
+def ends_a_refusal(told: dict[str, Any]) -> None:
+    of_type(told, "run")["data"]["ends"] = ["0123456789abcdef"]
+
+
+def ends_what_it_may_not(told: dict[str, Any]) -> None:
+    of_type(told, "proposed")["data"]["ends"] = ["0123456789abcdef"]
+
+
+def no_list(told: dict[str, Any]) -> None:
+    of_type(told, "run")["data"]["ends"] = 5
+
+
+def no_list_of_guards(told: dict[str, Any]) -> None:
+    of_type(told, "gate")["data"]["guard"] = 5
+
+
+def odd_id(told: dict[str, Any]) -> None:
+    told["events"][0]["id"] = "x\ny"
+
+
+def twice(told: dict[str, Any]) -> None:
+    told["events"].append(told["events"][0])
+
+
+def far_future(told: dict[str, Any]) -> None:
+    for event in told["events"]:
+        event["ts"] = "9999-12-31T23:59:59-14:00"
+
+
+def odd_run(told: dict[str, Any]) -> None:
+    told["run"] = "zzzz"
+    for event in told["events"]:
+        event["run"] = "zzzz"
+
+
+def not_measured(told: dict[str, Any]) -> None:
+    data = of_type(told, "proposed")["data"]
+    data |= {"verdict": "unverified", "evidence": None}
+
+
+def ungated(told: dict[str, Any]) -> None:
+    data = of_type(told, "proposed")["data"]
+    data |= {"verdict": "ungated", "evidence": None}
+
+
+def quotes(told: dict[str, Any]) -> None:
+    of_type(told, "proposed")["data"]["quotes"] = ["what was typed"]
+
+
+def other_rule(told: dict[str, Any]) -> None:
+    of_type(told, "proposed")["rule"] = "r1-0000000000000000"
+
+
+def closed_without_evidence(told: dict[str, Any]) -> None:
+    data = of_type(told, "gate")["data"]
+    data |= {"verdict": "unverified", "evidence": None, "closed": True}
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
+        (ends_a_refusal, "ends others, which none of its kind does"),
+        (ends_what_it_may_not, "takes the place of what it does not"),
+        (no_list, "or not whole"),
+        (no_list_of_guards, "or not whole"),
+        (odd_id, "names that this tool gives to none"),
+        (twice, "names that this tool gives to none"),
+        (far_future, "none of these days"),
+        (odd_run, "none of these days"),
+        (not_measured, "is not proposed under the gate"),
+        (ungated, "is not proposed under the gate"),
+        (quotes, "propose.quotes is off"),
+        (other_rule, "not named by its rule"),
+        (closed_without_evidence, "there is no evidence for it"),
         (other_type, "which no night says"),
         (adopted, "which no night says"),
         (other_run, "is not of this run"),
@@ -197,16 +268,16 @@ def test_what_is_not_as_it_says_is_refused(
     bundle = changed(found[1], change, tmp_path)
 
     with pytest.raises(SafetyError, match=why):
-        refuse(bundle, shop, edit_budget=4)
+        refuse(bundle, shop, Config())
 
 
 def test_more_edits_than_a_night_may_propose(found: tuple[Repository, str], shop: Workshop, tmp_path: Path) -> None:
     bundle = changed(found[1], lambda _: None, tmp_path)
 
     with pytest.raises(SafetyError, match=r"it proposes 2 edits, and propose\.edit_budget is 1"):
-        refuse(bundle, shop, edit_budget=1)
+        refuse(bundle, shop, Config(propose=Propose(edit_budget=1)))
     with pytest.raises(SafetyError, match="is not of this run"):
-        refuse(replace(bundle, simulated=True), shop, edit_budget=4)
+        refuse(replace(bundle, simulated=True), shop, Config())
 
 
 @pytest.mark.parametrize(
@@ -231,3 +302,12 @@ def test_what_is_no_bundle_is_told(text: str, why: str, tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read_bundle(tmp_path / "none.json")
+
+
+def test_without_a_gate_only_what_was_not_measured_passes(
+    found: tuple[Repository, str], shop: Workshop, tmp_path: Path
+) -> None:
+    bundle = changed(found[1], lambda _: None, tmp_path)
+
+    with pytest.raises(SafetyError, match="is not proposed under the gate `off`"):
+        refuse(bundle, shop, Config(gate=Gate(mode="off")))

@@ -134,8 +134,12 @@ def base_deleted(it: Hearing) -> None:
 
 
 def head_deleted(it: Hearing) -> None:
-    it.server.git("update-ref", "-d", f"refs/heads/{BRANCH}")
+    it.hub.head_deleted(1)
+
+
+def closed_and_then_deleted(it: Hearing) -> None:
     it.hub.closed(1)
+    it.server.git("update-ref", "-d", f"refs/heads/{BRANCH}")
 
 
 def ticked(it: Hearing) -> None:
@@ -185,7 +189,8 @@ BOTH = (PNPM, TICKET)
         (closed_by_a_bot, [("expired", rule, "closed by stale, a bot") for rule in BOTH]),
         (closed_by_us, [("superseded", rule, "closed by skillopt-git") for rule in BOTH]),
         (base_deleted, [("expired", rule, "its base branch was deleted") for rule in BOTH]),
-        (head_deleted, [("rejected", PNPM, None), ("rejected", TICKET, None)]),
+        (head_deleted, [("expired", rule, "its branch was deleted or renamed, which closed it") for rule in BOTH]),
+        (closed_and_then_deleted, [("rejected", PNPM, None), ("rejected", TICKET, None)]),
         (ticked, [("rejected", PNPM, "unsafe"), ("rejected", TICKET, "unsafe")]),
         (labeled, [("rejected", PNPM, "too-specific"), ("rejected", TICKET, "too-specific")]),
         (unticked, [("rejected", PNPM, "unticked")]),

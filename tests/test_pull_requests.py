@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skillopt_git import nightly, wiring
+from skillopt_git import nightly, outside, wiring
 from skillopt_git.bundle import read_bundle
 from skillopt_git.config import load
 from skillopt_git.errors import ForgeError, SafetyError, Skipped
+from skillopt_git.hearing import metadata
 from skillopt_git.nightly import Options, Ran
 from skillopt_git.ports import Reply, Request
-from skillopt_git.pulls import metadata
 from tests.forge import GUEST, STALE, Hub
 from tests.helpers import Repository
-from tests.nights import PNPM, RULE, TICKET, Run, obedient, sessions, taught
+from tests.nights import OTHER, PNPM, RULE, TICKET, Run, obedient, sessions, taught
 from tests.test_nightly_measured import choice
 
 Night = Callable[..., Ran]
@@ -308,7 +309,7 @@ def test_what_was_typed_is_on_the_page_only_if_its_owner_says_so(
     assert "- Typed: “no, please use pnpm instead of npm here”" in hub.pulls[2].body
     assert "lodash" not in hub.pulls[2].body
     hub.is_public = True
-    with pytest.raises(SafetyError, match=r"propose\.quotes would show everybody what was typed"):
+    with pytest.raises(SafetyError, match=r"would show everybody what was typed"):
         night(**{"propose.quotes": True, "propose.public": "summary"})
 
 
@@ -508,3 +509,242 @@ def test_what_a_bundle_brings_is_what_a_run_would_have_made(
     hub.writes.clear()
     assert invoke("propose", str(path))["operation"] == "none"
     assert hub.writes == []
+
+
+# --- people and nights at the same time --------------------------------------------------------------------------
+
+
+def brought(night: Night, tmp_path: Path, name: str = "night.json") -> Path:
+    path = tmp_path / name
+    night(bundle=path)
+    return path
+
+
+@pytest.mark.parametrize("how", ["closed", "merged"])
+def test_what_never_stood_on_a_page_is_not_decided_with_it(
+    how: str, repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run
+) -> None:
+    """A person decides about the first rule while a second one is being learned: the second comes by a later night."""
+    sessions(home, repo, PNPM)
+    night()
+    sessions(home, repo, [*PNPM, *TICKET])
+    path = brought(night, tmp_path)
+    hub.closed(1) if how == "closed" else hub.merged(1, how="squash")
+
+    told = invoke("propose", str(path))
+
+    assert any("has to wait" in note for note in told["notes"])
+    assert {rule for _, rule, _ in outcomes(invoke)} == {RULE}
+    assert len(hub.pulls) == 1
+    assert OTHER in [item["text"] for item in night().record["edits"]]
+
+
+def test_a_branch_is_not_moved_after_its_pull_request_was_closed(
+    repo: Repository, home: Path, hub: Hub, night: Night, monkeypatch: pytest.MonkeyPatch, invoke: Run
+) -> None:
+    """Closed between the last look and the push: it could never be opened again."""
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    tip = hub.tip(branch)
+    sessions(home, repo, [*PNPM, *TICKET])
+    unbroken = outside.bring
+
+    def meanwhile(*args: Any, **named: Any) -> Any:
+        hub.closed(1)
+        return unbroken(*args, **named)
+
+    monkeypatch.setattr("skillopt_git.nightly.bring", meanwhile)
+    night()
+    monkeypatch.undo()
+    monkeypatch.setattr(wiring, "forge", lambda *_, **__: hub)
+
+    assert hub.tip(branch) == tip
+    invoke("sync")
+    assert {(kind, rule) for kind, rule, _ in outcomes(invoke)} >= {("rejected", RULE)}
+    assert ("rejected", OTHER) not in {(kind, rule) for kind, rule, _ in outcomes(invoke)}
+
+
+@pytest.mark.parametrize("how", ["pushed", "pruned"])
+def test_a_refusal_is_heard_though_git_alone_saw_the_branch_go(
+    how: str, repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """Closed and cleaned up, as people do; whoever asks the forge later still hears why."""
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    hub.closed(1)
+    hub.server.git("update-ref", "-d", f"refs/heads/{branch}")
+    if how == "pushed":
+        invoke("ledger", "push")
+    else:
+        repo.git("branch", "--quiet", "-D", branch)
+        repo.git("fetch", "--quiet", "--prune", "origin")
+
+    again = night()
+
+    assert ("rejected", RULE) in {(kind, rule) for kind, rule, _ in outcomes(invoke)}
+    assert again.record["edits"] == []
+    assert len(hub.pulls) == 1
+
+
+def test_an_approval_given_while_a_night_learned_is_kept(
+    repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run
+) -> None:
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    tip = hub.tip(branch)
+    sessions(home, repo, [*PNPM, *TICKET])
+    path = brought(night, tmp_path)
+    hub.approved(1)
+
+    invoke("propose", str(path))
+
+    assert hub.tip(branch) == tip
+
+
+def test_a_box_that_is_cleared_on_an_approved_page_moves_no_branch(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """It is refused all the same; the branch follows when the approval is gone."""
+    sessions(home, repo, [*PNPM, *TICKET])
+    branch = night().record["branch"]
+    tip = hub.tip(branch)
+    hub.approved(1)
+    edit = next(item["id"] for item in invoke("status")["open"][0]["edits"] if item["text"] == OTHER)
+    hub.edited(1, f"- [x] <!-- skillopt:edit={edit}", f"- [ ] <!-- skillopt:edit={edit}")
+
+    night()
+
+    assert hub.tip(branch) == tip
+    assert ("rejected", OTHER) in {(kind, rule) for kind, rule, _ in outcomes(invoke)}
+
+
+def test_pull_requests_to_other_branches_decide_nothing(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """Opened by mistake and closed, or a backport: ours stays open, and so does the backport."""
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    hub.pulls[2] = replace(hub.pulls[1], number=2, base="develop", ours=False, body="")
+    hub.told[2] = []
+    hub.closed(2)
+
+    night()
+
+    assert outcomes(invoke) == []
+    assert hub.pulls[1].state == "open"
+    hub.pulls[3] = replace(hub.pulls[1], number=3, base="release", ours=False)
+    hub.told[3] = []
+    hub.merged(1)
+    night()
+    assert hub.pulls[3].state == "open"
+    assert hub.tip(branch)
+
+
+def test_what_a_bot_closed_and_a_person_opened_again_stays_open(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    sessions(home, repo, PNPM)
+    night()
+    hub.closed(1, STALE)
+    invoke("sync")
+    hub.labeled(1, "skillopt:expired")
+    hub.reopened(1)
+
+    for _ in range(2):
+        night()
+
+    assert hub.pulls[1].state == "open"
+    assert "skillopt:expired" not in hub.pulls[1].labels
+    assert [item["branch"] for item in invoke("status")["open"]] == [hub.pulls[1].head]
+
+
+def test_a_forge_that_is_gone_after_learning_costs_no_night(
+    repo: Repository, home: Path, hub: Hub, night: Night, monkeypatch: pytest.MonkeyPatch, invoke: Run
+) -> None:
+    """It is recorded, and its report kept; the pull request comes with the next."""
+    sessions(home, repo, PNPM)
+    unbroken, asked = Hub.find, iter(range(100))
+
+    def once(self: Hub, prefix: str) -> Any:
+        if next(asked):
+            raise ForgeError("network", "no answer", retryable=True)
+        return unbroken(self, prefix)
+
+    monkeypatch.setattr(Hub, "find", once)
+    first = night()
+    monkeypatch.setattr(Hub, "find", unbroken)
+
+    assert first.exit_code == 75
+    assert invoke("status")["runs"] == 1
+    assert invoke("show", "--last")["run"] == first.record["run"]
+    assert night().record["pull_request"]["number"] == 1
+
+
+def test_words_of_people_are_no_markup_in_a_comment(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+
+    invoke("reject", branch, "--reason", "<img src=x> @org/team fixes #9")
+
+    said = hub.comments[1, "settled"]
+    assert "\\<img" in said
+    assert "@org" not in said
+    assert "#9" not in said
+
+
+def test_a_bundle_is_brought_again_where_it_broke_off(
+    repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run
+) -> None:
+    """The forge was down after the push: again is no error, and opens it."""
+    sessions(home, repo, PNPM)
+    path = brought(night, tmp_path)
+    hub.refused["create"] = ForgeError("network", "no answer", retryable=True)
+    invoke("propose", str(path), code=75)
+    hub.refused.clear()
+
+    assert invoke("propose", str(path))["operation"] == "created"
+
+
+def test_of_two_nights_that_found_the_same_one_opens(
+    repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run
+) -> None:
+    sessions(home, repo, PNPM)
+    path = brought(night, tmp_path)
+    night()
+
+    told = invoke("propose", str(path))
+
+    assert len(hub.pulls) == 1
+    assert any("has to wait" in note for note in told["notes"])
+
+
+def test_what_a_colleague_closed_is_not_merged_unknowingly(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    hub.closed(1)
+
+    assert "was closed" in invoke("adopt", branch, code=2)["error"]["message"]
+    assert invoke("adopt", branch, "--local")["commit"]
+
+
+def test_a_pause_that_came_while_a_night_learned_loses_nothing(
+    repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run
+) -> None:
+    """The night is recorded; what it found is proposed when the pause is over."""
+    sessions(home, repo, PNPM)
+    night()
+    sessions(home, repo, [*PNPM, *TICKET])
+    path = brought(night, tmp_path)
+    hub.labeled(1, "skillopt:pause")
+
+    told = invoke("propose", str(path))
+
+    assert told["operation"] == "held"
+    assert hub.pulls[1].title == f"Learn: {RULE}"
+    hub.unlabel(1, "skillopt:pause")
+    night()
+    assert hub.pulls[1].title == f"Learn: {RULE} (and 1 more)"

@@ -24,6 +24,7 @@ from skillopt_git.render import (
     md_cell,
     md_code,
     md_code_cell,
+    md_link,
     md_text,
     one_line,
     plain,
@@ -200,6 +201,21 @@ def test_a_code_span_is_one_span_with_the_folded_text(text: str) -> None:
     found = re.search("<code>(.*)</code>", page, re.DOTALL)
     assert found
     assert html.unescape(found[1]) == (seen(text) or "(empty)")
+
+
+@given(st.one_of(texts, texts.map("https://github.example/{}".format)))
+@example("https://github.example/acme/acme-api/pull/1")
+@example("https://github.example/a>b <img src=x>")
+@example("javascript:alert(1)")
+def test_an_address_is_a_link_to_itself_or_text(url: str) -> None:
+    """Only what is an address of the web can be clicked, and nothing breaks out of it."""
+    page = rendered(f"x {md_link(url)} y\n")
+    if "<a " in page:
+        assert url.startswith(("http://", "https://"))
+        assert tags(page) == ["p", "a", "/a", "/p"]
+        assert html.unescape(re.findall('href="(.*?)"', page)[0]) == url
+    else:
+        assert tags(page) == ["p", "/p"]
 
 
 @given(texts)

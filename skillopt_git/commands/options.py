@@ -167,5 +167,5 @@ def review(
     other = Review(config=config, remote=remote, forge=forge, simulated=allow_simulated, unasked=unasked)
     with shop.private.lock():
         if pr:
-            other.refuse_public()
+            other.refuse_public(shop)
         yield other.at_base(shop), other

@@ -42,13 +42,28 @@ def command(
     console = Console()
     console.outputs(outputs(told, branch) | (_night(bundle) if bundle is not None else {}))
     if bundle is not None:
-        console.summary(f"{bundle.report}\n\n{told.url or ''}\n")
+        console.summary(_summary(bundle, told))
     if json:
         console.json({"v": 1, "branch": branch, **record(told)})
         return
     console.out(_sentence(told, branch))
     for note in told.notes:
         console.note(note)
+
+
+def _summary(bundle: Bundle, told: Told) -> str:
+    from skillopt_git.render import brought
+
+    rules = [
+        {"text": event.text or "", "target": event.target or "", "verdict": str(event.data["verdict"])}
+        for event in bundle.proposed
+    ]
+    return brought(rules, refused=_refused(bundle), simulated=bundle.simulated, url=told.url or "", notes=told.notes)
+
+
+def _refused(bundle: Bundle) -> int:
+    shown = ("strong", "ungated", "suggestive")
+    return sum(len(item.edits) for item in bundle.candidates if item.verdict not in shown)
 
 
 def record(told: Told) -> dict[str, Any]:
@@ -78,11 +93,10 @@ def outputs(told: Told, branch: str | None) -> dict[str, str]:
 def _night(bundle: Bundle) -> dict[str, str]:
     """What `run` tells of its night, as far as the bundle holds it."""
     verdict = next((event.data.get("verdict") for event in bundle.events if event.type == "run"), None)
-    refused = [item for item in bundle.candidates if item.verdict not in ("strong", "ungated", "suggestive")]
     return {
         "run-id": bundle.run,
         "edits-proposed": str(len(bundle.proposed)),
-        "edits-rejected": str(sum(len(item.edits) for item in refused)),
+        "edits-rejected": str(_refused(bundle)),
         "verdict": str(verdict or ""),
     }
 
