@@ -13,13 +13,13 @@ from pathlib import Path
 
 from skillopt_git import schema
 from skillopt_git.config import Config
-from skillopt_git.consolidate import lint
+from skillopt_git.consolidate import gate_settings, lint
 from skillopt_git.errors import ConfigError, SafetyError, SkilloptError
 from skillopt_git.history import is_ancestor
 from skillopt_git.ids import canonical_json
 from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
-from skillopt_git.model import RECORD, RECORD_VERSION, Event, Evidence, Split, Verdict
+from skillopt_git.model import RECORD, RECORD_VERSION, Event, Evidence, EvidenceTask, Split, Verdict
 from skillopt_git.private import refuse_newer
 from skillopt_git.recall import PROVEN
 from skillopt_git.record import evidence_of
@@ -194,6 +194,8 @@ class _Checking:
         elif event.type == "proposed":
             yield from self._ruling(event, evidence)
             yield from self._proposed(event)
+        elif event.type == "aa":
+            yield from self._control(event, evidence)
         elif event.type in ("superseded", "expired"):
             yield from self._ended(event)
 
@@ -208,6 +210,15 @@ class _Checking:
         about = (found.document, found.base_blob, found.verdict)
         if event.edit not in found.edits or about != (event.target, event.data["base_blob"], verdict):
             yield f"the evidence for {event.edit} is about something else"
+
+    def _control(self, event: Event, evidence: Mapping[str, Evidence]) -> Iterator[str]:
+        """One of each kind a night, with evidence of its own."""
+        found = evidence.get(str(event.data["evidence"]))
+        alike = [
+            item for item in self.bundle.events if item.type == "aa" and item.data["control"] == event.data["control"]
+        ]
+        if found is None or (found.document, found.verdict) != (event.target, event.data["verdict"]) or len(alike) > 1:
+            yield f"the control of the gate {event.id} is not what its evidence says"
 
     def _proposed(self, event: Event) -> Iterator[str]:
         edit, data, base = told_edit(event), event.data, self.shop.base
@@ -263,6 +274,11 @@ class _Checking:
         learned_from = sorted({row.task for row in tonight if splits.get(row.task) != "val"})
         if learned_from:
             yield f"evidence {name[:12]} counts tasks that were not held out: {', '.join(learned_from[:5])}"
+        ours = gate_settings(self.config.gate)
+        if {key: evidence.settings.get(key) for key in ours} != ours or not self._by_the_right_rule(evidence):
+            yield f"evidence {name[:12]} was judged by another gate than the base's"
+        if not set(map(_counted, self._earlier(evidence))) <= self._counted_before(evidence):
+            yield f"evidence {name[:12]} counts rollouts of earlier nights that the ledger does not have"
         if not paired(evidence):
             yield f"evidence {name[:12]} has rollouts that are no pairs"
             return
@@ -270,6 +286,25 @@ class _Checking:
         if verdict != evidence.verdict or differences:
             told = differences[0] if differences else f"its rollouts give {verdict}, and it says {evidence.verdict}"
             yield f"evidence {name[:12]}: {told}"
+
+    def _by_the_right_rule(self, evidence: Evidence) -> bool:
+        """The gate `evidence` compares as `strict` does where measuring again gives the same."""
+        same = evidence.numbers.get("deterministic") is True
+        return (
+            evidence.rule == "evidence"
+            if self.config.gate.mode == "evidence" and not same
+            else evidence.rule == "strict"
+        )
+
+    def _earlier(self, evidence: Evidence) -> Iterator[EvidenceTask]:
+        return (row for row in evidence.tasks if row.night != self.bundle.run)
+
+    def _counted_before(self, evidence: Evidence) -> set[tuple[object, ...]]:
+        """The rollouts of these edits that the ledger holds already."""
+        about = {*evidence.edits}
+        names = {event.data.get("evidence") for event in self.shop.ledger.events() if event.edit in about}
+        found = (self.shop.ledger.evidence(str(name)) for name in names if name)
+        return {_counted(row) for item in found if item is not None for row in item.tasks}
 
     def _candidates(self, evidence: Mapping[str, Evidence]) -> Iterator[str]:
         told = {(edit, item.document, item.verdict) for item in self.bundle.candidates for edit in item.edits}
@@ -280,6 +315,10 @@ class _Checking:
             name = item.evidence
             if name is not None and name not in evidence and self.shop.ledger.evidence(name) is None:
                 yield f"the evidence {name[:12]} of {', '.join(item.edits)} is missing"
+
+
+def _counted(row: EvidenceTask) -> tuple[object, ...]:
+    return row.task, row.night, row.base, row.cand
 
 
 def _gates(events: Sequence[Event]) -> Iterator[Event]:

@@ -42,6 +42,13 @@ EVIDENCE = (
     *("suggestive_p", "suggestive_e", "harmful_e", "closing_e"),
 )
 
+
+def gate_settings(gate: Gate) -> OpenMap:
+    """Those that decide, as evidence records them."""
+    names = ("mode", "metric", "mixed_weight", "no_regression", *(EVIDENCE if gate.mode == "evidence" else ()))
+    return {name: getattr(gate, name) for name in names}
+
+
 Part = Literal["primary", "guard"]
 Replay = Callable[[Sequence[Task], Documents, str], Sequence[Rollout]]  # tasks, documents, sample
 
@@ -71,16 +78,7 @@ class Bench:
 
     @property
     def settings(self) -> OpenMap:
-        chosen = self.gate
-        return {
-            **self.target.settings,
-            **({name: getattr(chosen, name) for name in EVIDENCE} if chosen.mode == "evidence" else {}),
-            "mode": chosen.mode,
-            "metric": chosen.metric,
-            "mixed_weight": chosen.mixed_weight,
-            "no_regression": chosen.no_regression,
-            "backend": self.target.name,
-        }
+        return {**self.target.settings, **gate_settings(self.gate), "backend": self.target.name}
 
 
 # --- reflection --------------------------------------------------------------------------------------------------

@@ -256,7 +256,7 @@ class _Run:
 
     @property
     def _approved(self) -> frozenset[str]:
-        return self.review.approved if self.review is not None else frozenset()
+        return self.review.approved(self.shop) if self.review is not None else frozenset()
 
     # --- learn ---
 

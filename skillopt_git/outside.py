@@ -57,5 +57,5 @@ def _shown(shop: Workshop, review: Review, learned: Learned, night: int) -> list
 
 
 def _frozen(shop: Workshop, review: Review, proposal: Proposal | None) -> str | None:
-    why = standing(shop, proposal, review.approved) if proposal is not None else "free"
+    why = standing(shop, proposal, review.approved(shop)) if proposal is not None else "free"
     return IN_WORDS[why] if why in FROZEN else None

@@ -9,7 +9,6 @@ from datetime import date
 from skillopt_git.branches import HEADS, state
 from skillopt_git.cycle import Inputs
 from skillopt_git.errors import ConfigError, GitError, SafetyError
-from skillopt_git.history import merge_tree
 from skillopt_git.learned import Learned
 from skillopt_git.model import Candidate, Event
 from skillopt_git.outcomes import settled
@@ -49,17 +48,9 @@ def outdated(shop: Workshop, inputs: Inputs, approved: Collection[str] = ()) -> 
 
 
 def standing(shop: Workshop, proposal: Proposal, approved: Collection[str] = ()) -> str:
-    """Whether its branch may be rewritten: what git tells, and then whether somebody `approved` it. An approval that
-    cannot be merged any more holds nothing up."""
+    """Whether its branch may be rewritten: what git tells, and then whether somebody `approved` it."""
     found = state(shop.repo, proposal)
-    if found == "free" and proposal.branch in approved and not _conflicts(shop, proposal):
-        return "approved"
-    return found
-
-
-def _conflicts(shop: Workshop, proposal: Proposal) -> bool:
-    tip = shop.repo.ref(f"{HEADS}{proposal.branch}")
-    return tip is not None and bool(merge_tree(shop.repo, shop.base.commit, tip)[1])
+    return "approved" if found == "free" and proposal.branch in approved else found
 
 
 def hindrance(shop: Workshop, history: History, proposal: Proposal) -> str | None:

@@ -63,7 +63,7 @@ class Proposing:
             notes += self.review.push(shop)
             return Told(operation="held", notes=(*notes, f"{paused}; nothing is proposed until then"))
         ours = {str(event.data["branch"]) for event in brought if event.type == "proposed"}
-        notes += Finishing(shop, self.config).started(self.review.approved, ours=ours)
+        notes += Finishing(shop, self.config).started(self.review.approved(self.shop), ours=ours)
         return self._told(next(iter(shop.history().open), None), notes)
 
     def _late(self, bundle: Bundle) -> str | None:
@@ -77,7 +77,7 @@ class Proposing:
             if open_ is None and (history.proposal(branch) is not None or self.shop.repo.ref(f"{HEADS}{branch}")):
                 return f"{branch} was decided meanwhile"
             if open_ is not None:
-                why = standing(self.shop, open_, self.review.approved)
+                why = standing(self.shop, open_, self.review.approved(self.shop))
                 if why != "free":
                     return f"{branch} is {IN_WORDS.get(why, why)}"
                 if any(same_wish(item.edit, edit) for item in open_.pending if item.edit.id != edit.id):
@@ -127,7 +127,7 @@ class Proposing:
         """What others know comes first, and what an earlier run left half-done."""
         notes = self._heard()
         self.review.refuse_paused()
-        return [*notes, *Finishing(self.shop, self.config).started(self.review.approved)]
+        return [*notes, *Finishing(self.shop, self.config).started(self.review.approved(self.shop))]
 
     def _heard(self) -> list[str]:
         shop = self.shop
@@ -137,7 +137,7 @@ class Proposing:
         return [*notes, *shop.catch_up()]
 
     def _told(self, proposal: Proposal | None, notes: list[str]) -> Told:
-        why = standing(self.shop, proposal, self.review.approved) if proposal is not None else "free"
+        why = standing(self.shop, proposal, self.review.approved(self.shop)) if proposal is not None else "free"
         notes += self.review.push(self.shop)
         told = self.review.tell(self.shop, proposal, frozen=IN_WORDS[why] if why in FROZEN else None)
         return Told(operation=told.operation, pull=told.pull, url=told.url, notes=(*notes, *told.notes))

@@ -12,7 +12,7 @@ from skillopt_git.errors import SafetyError, Skipped, UsageError
 from skillopt_git.exchange import Outgoing, fetch, push
 from skillopt_git.guard import one_line
 from skillopt_git.hearing import OURS, Ears, Heard
-from skillopt_git.history import is_ancestor
+from skillopt_git.history import is_ancestor, merge_tree
 from skillopt_git.model import Event
 from skillopt_git.outcomes import GIVEN_UP
 from skillopt_git.ports import Forge, PullRequest
@@ -41,10 +41,11 @@ class Review:
         """The forge's, where there is one."""
         return self.forge.name if self.forge is not None else None
 
-    @property
-    def approved(self) -> frozenset[str]:
-        """Branches whose pull request somebody approved: a push would take the approval away."""
-        return frozenset(pull.head for pull in self.pulls if pull.state == "open" and pull.approved)
+    def approved(self, shop: Workshop) -> frozenset[str]:
+        """Branches whose pull request somebody approved: a push would take the approval away. One that cannot be merged
+        any more holds nothing up."""
+        approved = [pull for pull in self.pulls if pull.state == "open" and pull.approved]
+        return frozenset(pull.head for pull in approved if not _conflicts(shop, pull.head_sha))
 
     def at_base(self, shop: Workshop) -> Workshop:
         """The same with the base as it is over there now; its commits are fetched, and no branch here moves."""
@@ -123,17 +124,17 @@ class Review:
 
     # --- after learning ---
 
-    @property
-    def held(self) -> frozenset[str]:
+    def held(self, shop: Workshop) -> frozenset[str]:
         """Branches that are not to be moved: approved ones, and those whose pull request is decided."""
         open_ = {pull.head for pull in self.pulls if pull.state == "open"}
-        return self.approved | {pull.head for pull in self.pulls if pull.head not in open_}
+        return self.approved(shop) | {pull.head for pull in self.pulls if pull.head not in open_}
 
     def push(self, shop: Workshop) -> list[str]:
         """After one more look at what people did: a branch whose pull request they closed meanwhile is not moved."""
         if self.forge is not None:
             self.pulls[:] = self.forge.find(f"{FOLDER}/")
-        outgoing = Outgoing(author=shop.author, stamp=shop.stamp, new=True, simulated=self.simulated, held=self.held)
+        held = self.held(shop)
+        outgoing = Outgoing(author=shop.author, stamp=shop.stamp, new=True, simulated=self.simulated, held=held)
         return list(push(shop.repo, shop.ledger, self.remote, outgoing).notes)
 
     def tell(self, shop: Workshop, proposal: Proposal | None, *, frozen: str | None = None) -> Told:
@@ -199,3 +200,8 @@ def _worth_asking(pull: PullRequest, proposal: Proposal) -> bool:
     given_up = any(event.type in GIVEN_UP for event in ended)
     unknown = any(event.data.get("deleted") for event in ended)
     return bool(proposal.pending) or (pull.state == "open" and given_up) or unknown
+
+
+def _conflicts(shop: Workshop, commit: str) -> bool:
+    """Whether git cannot merge it into the base; False for one that is not in this clone."""
+    return shop.repo.resolve(commit) is not None and bool(merge_tree(shop.repo, shop.base.commit, commit)[1])

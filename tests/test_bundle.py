@@ -160,6 +160,30 @@ def trained_on(told: dict[str, Any]) -> None:
         task["split"] = "train"
 
 
+def easier_gate(told: dict[str, Any]) -> None:
+    told["evidence"][0]["settings"]["suggestive_p"] = 0.9
+    _named_anew(told)
+
+
+def rule_of_another_gate(told: dict[str, Any]) -> None:
+    told["evidence"][0]["numbers"]["deterministic"] = False
+    _named_anew(told)
+
+
+def more_nights(told: dict[str, Any]) -> None:
+    """Rollouts of a night that nobody recorded."""
+    rows = told["evidence"][0]["tasks"]
+    rows.append(rows[0] | {"night": "20200101T000000Z-00000000", "base": [0], "cand": [1]})
+    _named_anew(told)
+
+
+def quiet_control(told: dict[str, Any]) -> None:
+    """A control that nobody measured, in favour of the gate."""
+    of = of_type(told, "gate")
+    data = {"control": "null", "need": "n", "verdict": "suggestive", "why": "", "evidence": "0" * 64, "night": 1}
+    told["events"].append(of | {"id": "0" * 16, "type": "aa", "edit": None, "rule": None, "text": None, "data": data})
+
+
 def no_candidate(told: dict[str, Any]) -> None:
     told["candidates"] = []
 
@@ -258,6 +282,10 @@ def closed_without_evidence(told: dict[str, Any]) -> None:
         (better_figures, "evidence "),
         (better_verdict, "evidence "),
         (trained_on, "not held out"),
+        (easier_gate, "another gate than the base's"),
+        (rule_of_another_gate, "another gate than the base's"),
+        (more_nights, "earlier nights that the ledger does not have"),
+        (quiet_control, "not what its evidence says"),
         (no_candidate, "is no candidate of this night"),
         (ends_another, "nothing in this night does"),
     ],

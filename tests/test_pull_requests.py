@@ -19,7 +19,7 @@ from skillopt_git.nightly import Options, Ran
 from skillopt_git.ports import Reply, Request
 from tests.forge import GUEST, STALE, Hub
 from tests.helpers import Repository
-from tests.nights import OTHER, PNPM, RULE, TICKET, Run, obedient, sessions, taught
+from tests.nights import OTHER, PNPM, RULE, SKILL, TICKET, Run, obedient, sessions, taught
 from tests.test_nightly_measured import choice
 
 Night = Callable[..., Ran]
@@ -230,6 +230,26 @@ def test_an_approved_pull_request_is_left_alone(
     assert hub.writes == ["comment"]
     assert "approved already" in hub.comments[1, "frozen"]
     assert any("to wait" in note for note in ran.record["notes"])
+
+
+def test_an_approval_of_what_cannot_be_merged_any_more_holds_nothing_up(
+    repo: Repository, home: Path, hub: Hub, night: Night
+) -> None:
+    """It is measured anew on the text of today, and pushed."""
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    tip = hub.tip(branch)
+    hub.approved(1)
+    mine = taught(repo, branch).replace("\n---\n", "\nlicense: MIT\n---\n")
+    repo.commit("A skill of my own", {SKILL: mine.replace(RULE, "Say what you changed.")})
+    repo.git("push", "--quiet", "origin", "main")
+
+    night()
+
+    assert hub.tip(branch) != tip
+    assert hub.server.git("merge-base", "--is-ancestor", "main", branch) == ""
+    assert hub.pulls[1].state == "open"
+    assert f"- {RULE}\n" in hub.server.git("show", f"{branch}:{SKILL}")
 
 
 def test_a_branch_that_somebody_wrote_to_is_never_pushed_over(

@@ -6,10 +6,12 @@ import base64
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
@@ -103,7 +105,7 @@ class Runner:
         artifacts.mkdir()
         payload.write_text(json.dumps(_event(asked)))
         secrets.write_text("".join(f"{name}={json.dumps(value)}\n" for name, value in asked.secrets.items()))
-        done = subprocess.run(
+        act = subprocess.Popen(
             [
                 *_command(workflow, asked),
                 *("--eventpath", str(payload), "--secret-file", str(secrets)),
@@ -111,12 +113,16 @@ class Runner:
             ],
             cwd=workflow.parent,  # whose repository tells act the commit
             env=self._environment(),
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=longest,
-            check=False,
         )
-        return _read(done, tuple(asked.secrets.values()), artifacts)
+        try:
+            told, noise = act.communicate(timeout=longest)
+        except subprocess.TimeoutExpired:
+            _end(act)
+            raise
+        return _read(act.returncode, told, noise, tuple(asked.secrets.values()), artifacts)
 
     def _environment(self) -> dict[str, str]:
         """As bare as a runner's: no identity for git, no variable of this machine."""
@@ -175,11 +181,28 @@ def _each(option: str, values: Iterator[str]) -> list[str]:
     return [word for value in values for word in (option, value)]
 
 
-def _read(done: subprocess.CompletedProcess[str], secrets: tuple[str, ...], artifacts: Path) -> Ran:
-    lines = done.stdout.splitlines()
+def _end(act: subprocess.Popen[str]) -> None:
+    """With everything that it started: steps have sessions of their own, and no signal to act reaches them."""
+    for pid in [act.pid, *_below(act.pid)]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    act.communicate()
+
+
+def _below(parent: int) -> Iterator[int]:
+    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    pairs = [tuple(map(int, line.split())) for line in listed.splitlines()]
+    found = {parent}
+    while more := {pid for pid, of in pairs if of in found} - found:
+        yield from more
+        found |= more
+
+
+def _read(code: int, told: str, noise: str, secrets: tuple[str, ...], artifacts: Path) -> Ran:
+    lines = told.splitlines()
     entries = tuple(json.loads(line) for line in lines if line.startswith("{"))
     rest = [line for line in lines if not line.startswith("{")]
-    return Ran(done.returncode, entries, "\n".join([*rest, done.stderr]), secrets, artifacts)
+    return Ran(code, entries, "\n".join([*rest, noise]), secrets, artifacts)
 
 
 def _as_sent(secret: str) -> str:
