@@ -9,6 +9,9 @@ RIG := tests/rig/node_modules/.ready
 # Tests wait for git and the disk half of the time.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
+# And write many small files: in memory, where there is room.
+SCRATCH = $(shell df -k --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000000 { print "-p /dev/shm" }')
+
 .PHONY: help demo test corpus scenarios kills e2e bench docs build clean
 
 help:
@@ -30,7 +33,8 @@ test: $(READY) $(RIG)
 	$(RUN) ruff format --check
 	$(RUN) ruff check
 	$(RUN) mypy
-	$(RUN) pytest -n $(WORKERS) --cov --cov-report=term-missing
+	@scratch=$$(mktemp -d $(SCRATCH)) && \
+	TMPDIR=$$scratch $(RUN) pytest -n $(WORKERS) --cov --cov-report=term-missing; code=$$?; rm -rf "$$scratch"; exit $$code
 
 corpus: $(READY)
 	@$(RUN) tests.corpus

@@ -40,6 +40,7 @@ def test_the_ledger_is_measured_against_reading_it_with_git() -> None:
         assert re.search(rf"^{verb} +\d+ ms +\d+ ms +\d+ ms +[\d.]+x +[\d.]+x +\d+ ms +[\d.]+x$", told, re.MULTILINE)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_the_gate_is_measured_against_its_aims() -> None:
     """Every part of it, and with so few repetitions that nothing but the form of the lines is told by them."""
     command = [sys.executable, "-m", "benchmarks.gate", "--repetitions", "40"]

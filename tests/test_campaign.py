@@ -25,6 +25,8 @@ from tests.learning import RULE, SKILL, TICKET, acts, models, task, told
 from tests.proving import GUARD, OPEN, OVERSTATED, RULES, error, nothing, thirty_nights, tolerance
 from tests.test_pairing import ADD, TEXT
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 TRIALS = 400
 NO_GUARD = replace(RULES, guard=0)
 NONE = np.zeros(0)

@@ -14,6 +14,8 @@ from skillopt_git.config import Gate
 from skillopt_git.stats import e_value
 from tests.nights import Run
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 PAGE = (Path(__file__).parent.parent / "docs" / "evidence.md").read_text(encoding="utf-8")
 MANY_NIGHTS = "over the nights of a trial"
 SHORT = ("--repetitions", "100")

@@ -12,6 +12,8 @@ from tests.helpers import Repository
 from tests.nights import Run
 from tests.reviewed import RULE, TRAIN, Fortnight
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 FEW = 5  # held-out tasks: too few for one night
 FRESH = 2  # that come every night
 

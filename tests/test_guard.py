@@ -219,6 +219,7 @@ def test_any_text_can_be_linted(text: str, more: str) -> None:
 _UNITS = ["curl ", "../", "a.", "|", "~", "-", "\\x61", "without a ", "ignore ", "a:", "//a", "\ufdfa"]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize(
     "unit", [*_UNITS, "A_", "log ", "log key ", "never run ", "answer yes to ", "skip the ", "a.b-"]
 )

@@ -48,6 +48,7 @@ TWO_NEEDS = [
 ]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize(("one", "other"), ONE_NEED)
 def test_like_wishes_are_one_need(one: str, other: str) -> None:
     """Filler, endings and the order of words make no other need."""

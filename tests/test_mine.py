@@ -404,6 +404,7 @@ def test_what_is_said_beside_an_ask_waits_over_nights() -> None:
     assert mined(ask, work).needs == {}
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_two_thousand_corrections_are_mined() -> None:
     """Hundreds of needs, each seen again and again."""
     many = [

@@ -521,6 +521,7 @@ def test_a_file_is_checked_by_the_command(tmp_path: Path, capsys: pytest.Capture
     assert "one: there are two dialogues of this id" in capsys.readouterr().out
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_every_difference_in_the_known_set_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     """One paragraph for each of them below the table; without being asked, the table alone."""
     assert main(["--score", "known"]) == 0

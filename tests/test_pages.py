@@ -7,6 +7,7 @@ from dataclasses import fields
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
+import pytest
 from hypothesis import given, settings
 
 from skillopt_git.charts import Chart, Point
@@ -182,6 +183,7 @@ def test_a_page_is_redacted_like_the_report() -> None:
     assert "the key is <[gone]>" in words(parsed(page))
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @settings(max_examples=40, deadline=None)
 @given(proposals(texts), texts)
 def test_no_field_of_a_run_breaks_its_page(view: ProposalView, text: str) -> None:

@@ -811,6 +811,7 @@ def drawings(page: str) -> list[str]:
     return [html.unescape(text) for text in found]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @settings(max_examples=40, deadline=None)
 @given(proposals(texts))
 def test_no_field_of_a_proposal_breaks_its_body(view: ProposalView) -> None:
@@ -838,6 +839,7 @@ def filled(text: str) -> ProposalView:
     return a_proposal(*edits * 7, **strings, on_trial=edits * 7)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize(
     "text", ["word ", "</details>", "-->", "```", "|", "'", "@a", "#1", "3f786850", "𝕏", "\u202e", "\n\n"]
 )

@@ -49,6 +49,8 @@ from tests.proving import (
     tolerance,
 )
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 MANY, FEW = World(repetitions=2000, seed=7), World(repetitions=700, seed=7)
 KNOWN_ERROR = 0.0065  # of the figures that are known: they were simulated, too
 

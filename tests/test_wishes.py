@@ -264,6 +264,7 @@ def test_a_contrast_corrects_what_the_answer_just_did(said: str, answer: str, ru
     assert [wish.text for wish in wishes(said, answer)] == ([rule] if rule else [])
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize(
     "unit", ["\r", "\n", " ", "\u2028", ",", "\n \n", "no, ", "please ", "x,", "- ", "```\n", "use x not y. ", "a.b."]
 )
