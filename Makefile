@@ -33,7 +33,7 @@ test: $(READY) $(RIG)
 	$(RUN) ruff format --check
 	$(RUN) ruff check
 	$(RUN) mypy
-	@scratch=$$(mktemp -d $(SCRATCH)) && \
+	@scratch=$$(mktemp -d $(SCRATCH)) && chmod 755 "$$scratch" && \
 	TMPDIR=$$scratch $(RUN) pytest -n $(WORKERS) --cov --cov-report=term-missing; code=$$?; rm -rf "$$scratch"; exit $$code
 
 corpus: $(READY)
