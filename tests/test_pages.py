@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
@@ -12,8 +11,8 @@ from hypothesis import given, settings
 
 from skillopt_git.charts import Chart, Point
 from skillopt_git.pages import _html, report_page
-from skillopt_git.views import DocumentView, LeftOut, NeedView, ProposalView, QuoteView, RunView
-from tests.test_render import MEASURED, TWO_NIGHTS, a_run, an_edit, proposals, texts
+from skillopt_git.views import ProposalView
+from tests.test_render import MEASURED, TWO_NIGHTS, a_run, a_run_that_says, an_edit, proposals, texts
 
 XHTML, SVG = "{http://www.w3.org/1999/xhtml}", "{http://www.w3.org/2000/svg}"
 PAST = Chart(
@@ -188,18 +187,4 @@ def test_a_page_is_redacted_like_the_report() -> None:
 @given(proposals(texts), texts)
 def test_no_field_of_a_run_breaks_its_page(view: ProposalView, text: str) -> None:
     """Whatever stands in any field, the page is well-formed and holds not one element more than its own."""
-    strings = {item.name: text for item in fields(RunView) if item.type in {"str", "str | None"}}
-    run = a_run(
-        **strings,
-        reason="gate",
-        edits=view.edits,
-        rejected=view.edits,
-        skipped={text: 1},
-        needs=(NeedView(text=text, sessions=1, tasks=1, state=text, quotes=(QuoteView(text, text, text, text),)),),
-        unmatched=(LeftOut(text=text, why=text),),
-        documents=(DocumentView(path=text, verdict=None, baseline=None, candidate=None),),
-        commits=(text,),
-        notes=(text,),
-    )
-
-    assert_tame(report_page(run, None, str))
+    assert_tame(report_page(a_run_that_says(text, view), None, str))

@@ -42,9 +42,9 @@ def night(repo: Repository, home: Path) -> Night:
     began = datetime.now(UTC)
     count = iter(range(100))
 
-    def call(script: Any = obedient, *, bundle: Path | None = None, **flags: Any) -> Ran:
+    def call(script: Any = obedient, *, bundle: Path | None = None, varies: bool = False, **flags: Any) -> Ran:
         config = load(repo.path, flags={"harvest.claude_home": str(home)} | flags)
-        model, _ = choice(script)
+        model, _ = choice(script, deterministic=not varies)
         at = began + timedelta(days=next(count))
         options = Options(anew=True, pr=bundle is None, bundle=bundle)
         return nightly.run(repo.path, config, options, model=model, clock=lambda: at, notify=lambda _: None)
@@ -534,10 +534,29 @@ def test_what_a_bundle_brings_is_what_a_run_would_have_made(
 # --- people and nights at the same time --------------------------------------------------------------------------
 
 
-def brought(night: Night, tmp_path: Path, name: str = "night.json") -> Path:
+def brought(night: Night, tmp_path: Path, name: str = "night.json", *, varies: bool = False) -> Path:
     path = tmp_path / name
-    night(bundle=path)
+    night(bundle=path, varies=varies)
     return path
+
+
+def test_a_trial_goes_on_from_bundle_to_bundle(
+    repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run
+) -> None:
+    """The second counts what the first measured, as the ledger has it; then the draft is ready."""
+    repo.commit("Few rollouts", {".skillopt.toml": "[gate]\nrollouts = 2\n"})
+    repo.git("push", "--quiet", "origin", "main")
+    sessions(home, repo, PNPM)
+    invoke("propose", str(brought(night, tmp_path, "first.json", varies=True)))
+    assert hub.pulls[1].draft
+
+    second = brought(night, tmp_path, "second.json", varies=True)
+    told = invoke("propose", str(second))
+
+    (evidence,) = read_bundle(second).evidence
+    assert len({row.night for row in evidence.tasks}) == 2
+    assert (told["operation"], hub.pulls[1].draft) == ("updated", False)
+    assert [(item["recorded"], item["problems"]) for item in invoke("verify", "--local")["edits"]] == [("strong", [])]
 
 
 @pytest.mark.parametrize("how", ["closed", "merged"])

@@ -361,6 +361,29 @@ def a_run(**given: Any) -> RunView:
     return replace(view, **given)
 
 
+def a_run_that_says(text: str, view: ProposalView) -> RunView:
+    """A run with the text in every field, and edits of that proposal."""
+    strings = {item.name: text for item in fields(RunView) if item.type in {"str", "str | None"}}
+    return a_run(
+        **strings,
+        reason="gate",
+        edits=view.edits,
+        rejected=view.edits,
+        skipped={text: 1},
+        needs=(
+            NeedView(
+                text=text, sessions=1, tasks=1, days=(text,), state=text, quotes=(QuoteView(text, text, text, text),)
+            ),
+        ),
+        hints=(QuoteView(text, text, text, text),),
+        unmatched=(LeftOut(text=text, why=text),),
+        suppressed=(LeftOut(text=text, why=text),),
+        documents=(DocumentView(path=text, verdict=None, baseline=None, candidate=None),),
+        commits=(text,),
+        notes=(text,),
+    )
+
+
 def table(page: str, heading: str) -> list[list[str]]:
     """The body rows of the first table after a heading."""
     rows = re.findall(r"<tr>(.*?)</tr>", page.split(f">{heading}</h", 1)[1].split("</table>")[0], re.DOTALL)
@@ -982,26 +1005,7 @@ def test_a_long_quote_is_cut() -> None:
 @given(proposals(texts), texts)
 def test_no_field_of_a_run_breaks_its_report(view: ProposalView, text: str) -> None:
     """Whatever stands in any field, the report holds not one tag or link more than its own."""
-    strings = {item.name: text for item in fields(RunView) if item.type in {"str", "str | None"}}
-    run = a_run(
-        **strings,
-        reason="gate",
-        edits=view.edits,
-        rejected=view.edits,
-        skipped={text: 1},
-        needs=(
-            NeedView(
-                text=text, sessions=1, tasks=1, days=(text,), state=text, quotes=(QuoteView(text, text, text, text),)
-            ),
-        ),
-        hints=(QuoteView(text, text, text, text),),
-        unmatched=(LeftOut(text=text, why=text),),
-        suppressed=(LeftOut(text=text, why=text),),
-        documents=(DocumentView(path=text, verdict=None, baseline=None, candidate=None),),
-        commits=(text,),
-        notes=(text,),
-    )
-    page = rendered(report(run))
+    page = rendered(report(a_run_that_says(text, view)))
     assert_tame(page)
     assert len(table(page, "What was read")) == 1
 
