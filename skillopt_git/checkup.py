@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from skillopt_git import __version__, wiring
+from skillopt_git import __version__, roles, wiring
 from skillopt_git.agents import AGENTS, Agent
 from skillopt_git.config import FILE_NAME, Config, load, user_file
 from skillopt_git.errors import ConfigError, SkilloptError, UsageError
@@ -185,7 +185,7 @@ def _backend(config: Config, found: Findings) -> tuple[str | None, bool]:
     if not config.replay.backend:
         return None, False
     try:
-        return config.replay.backend, wiring.chosen_model(config).simulated
+        return config.replay.backend, roles.chosen_model(config).simulated
     except ConfigError as error:
         found.fault(error)
     return config.replay.backend, False

@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from annotated_types import Ge, Le
 
 from skillopt_git.errors import ConfigError
-from skillopt_git.model import Metric
+from skillopt_git.model import RECORD, Metric
 from skillopt_git.schema import problems, read
 
 FILE_NAME = ".skillopt.toml"
@@ -78,6 +78,8 @@ class Harvest:
 class Mine:
     """How tasks are found and split."""
 
+    __pydantic_config__ = RECORD
+
     min_sessions: Annotated[int, Ge(1)] = _setting(2, "A wish must come up in this many sessions to become a rule.")
     max_tasks: Annotated[int, Ge(1)] = _setting(40, "Most tasks replayed in one run.")
     val_fraction: Share = _setting(0.34, "Share of task families held out to judge a rule.")
@@ -86,6 +88,11 @@ class Mine:
         (),
         "Files with more words by which wishes are known, or with a language of your own; see docs/mining.md.",
         PERSONAL,
+    )
+    with_: Literal["auto", "rules", "model"] = _setting(
+        "auto",
+        "What finds tasks in sessions: `rules` (phrases by which people correct an agent), `model` (the optimizer "
+        'reads them too; needs `replay.send = "mined"`), or `auto`: the model where it may.',
     )
     target_task_filter: bool = _setting(
         False, "Mine up to three times `max_tasks` and keep tasks that used the target skill or share its words."
@@ -104,15 +111,83 @@ class Documents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """Which model answers. The `mock_*` settings belong to the simulation only."""
+    """Which models answer (`target`) and reflect, mine and judge (`optimizer`). The `mock_*` settings belong to the
+    simulation only."""
 
-    backend: str = _setting("", "Which backend answers and reflects. There is no default.", PERSONAL)
+    backend: str = _setting("", "Which backend answers. There is no default; see docs/backends.md.", PERSONAL)
     model: str = _setting("", "The model's name; empty: the backend's own default.")
+    optimizer_backend: str = _setting(
+        "", "Which backend reflects, mines and judges; empty: the same as `backend`.", PERSONAL
+    )
+    optimizer_model: str = _setting("", "The optimizer's model; empty: the same as `model`, where the backend is too.")
+    base_url: str = _setting("", "Where the backend's server is, if not at its usual address.", PERSONAL)
+    optimizer_base_url: str = _setting(
+        "", "Likewise for the optimizer; empty: the same as `base_url`, where the backend is too.", PERSONAL
+    )
+    key_env: str = _setting(
+        "", "The environment variable that holds the key, if not the backend's usual one.", PERSONAL
+    )
+    optimizer_key_env: str = _setting("", "Likewise for the optimizer.", PERSONAL)
+    hosts: tuple[str, ...] = _setting(
+        (), "Other hosts that may be spoken to, beside the backend's own, `base_url` and this machine.", PERSONAL
+    )
+    send: Literal["", "reviewed", "mined"] = _setting(
+        "",
+        "What may leave this machine for a model: `reviewed`: only tasks that people reviewed; `mined`: also what was "
+        "mined from sessions, redacted. Empty: nothing, and a run with such a backend says so.",
+        PERSONAL,
+    )
+    api: Literal["auto", "chat", "responses"] = _setting(
+        "auto", "`openai`: which API is spoken; `auto`: Responses at OpenAI and Azure, Chat Completions elsewhere."
+    )
+    temperature: Annotated[float, Ge(-1.0), Le(2.0)] = _setting(
+        -1.0, "The target's sampling temperature; below 0: the model's own."
+    )
+    jobs: Annotated[int, Ge(1), Le(64)] = _setting(8, "How many calls are under way at once.")
+    timeout: Annotated[float, Ge(1.0), Le(3600.0)] = _setting(120.0, "Seconds that one call may take.")
+    retries: Annotated[int, Ge(0), Le(10)] = _setting(3, "How often a call that may succeed later is tried again.")
+    batch: bool = _setting(
+        False,
+        "`anthropic`: send replays as Message Batches, at half the price and within a day; a later run goes on.",
+    )
+    handoff: str = _setting(
+        "", "`handoff`: the folder of prompts and answers; empty: one in the private state.", PERSONAL
+    )
+    cassette: str = _setting("", "`cassette`: the file that is recorded to or replayed from.", PERSONAL)
+    record: str = _setting(
+        "", "`cassette`: the backend that is recorded; empty: only what is recorded is replayed.", PERSONAL
+    )
+    recall_k: Annotated[int, Ge(0), Le(20)] = _setting(
+        3, "How many similar training tasks of earlier nights the optimizer is shown beside tonight's."
+    )
+    dream_rollouts: Annotated[int, Ge(1), Le(10)] = _setting(
+        1, "How often a training task is answered, so that the optimizer can compare what passed with what failed."
+    )
+    dream_factor: Annotated[int, Ge(0), Le(5)] = _setting(
+        0, "How many variants of each failing training task the optimizer writes, to train on and never to judge by."
+    )
+    slow_update: Annotated[int, Ge(0)] = _setting(
+        0, "After how many nights each document's guidance, in a block of its own, is proposed anew. 0: never."
+    )
     mock_seed: int = _setting(0, "Seed of the simulation.")
     mock_pass_with: Share = _setting(1.0, "Simulated chance that a task passes with all the rules it needs.")
     mock_pass_without: Share = _setting(0.0, "Simulated chance that a task passes without a rule it needs.")
     mock_failing: Share = _setting(0.0, "Simulated chance that a call fails, as those to a model do.")
     mock_harmful: bool = _setting(False, "Whether the simulation also proposes a harmful rule, for the gate to refuse.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What models may cost. 0: no limit. At the limit what is judged is finished, and the rest is said."""
+
+    tokens: NonNegative = _setting(0, "Most tokens, sent and received, of one night.")
+    usd: Annotated[float, Ge(0.0)] = _setting(
+        0.0, "Most dollars of one night, by the price table; see docs/backends.md."
+    )
+    minutes: Annotated[float, Ge(0.0)] = _setting(0.0, "Most minutes one night may take.")
+    week_tokens: NonNegative = _setting(0, "Most tokens of seven days.")
+    week_usd: Annotated[float, Ge(0.0)] = _setting(0.0, "Most dollars of seven days.")
+    week_minutes: Annotated[float, Ge(0.0)] = _setting(0.0, "Most minutes of seven days.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +292,7 @@ class Config:
     documents: Documents = Documents()
     replay: Replay = Replay()
     gate: Gate = Gate()
+    budget: Budget = Budget()
     propose: Propose = Propose()
     git: Git = Git()
     schedule: Schedule = Schedule()
@@ -249,7 +325,7 @@ def settings() -> Iterator[Setting]:
         hints = get_type_hints(sections[part.name], include_extras=True)
         for item in fields(sections[part.name]):
             meta = item.metadata
-            yield Setting(part.name, item.name, hints[item.name], item.default, meta["help"], meta["door"])
+            yield Setting(part.name, item.name.rstrip("_"), hints[item.name], item.default, meta["help"], meta["door"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from skillopt_git import edits, gate, guard, render
+from skillopt_git import edits, gate, guard
 from skillopt_git.config import Gate
 from skillopt_git.documents import Documents, under
 from skillopt_git.errors import ConfigError
@@ -28,6 +28,7 @@ from skillopt_git.model import (
     Task,
 )
 from skillopt_git.ports import Backend, CallFailed, Judge, Listener, Reflected, Reply, Request
+from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.redact import find_secrets, without_hex
 from skillopt_git.replay import Rollout
 from skillopt_git.schema import read
@@ -65,6 +66,7 @@ class Bench:
     night: str
     preferences: str
     notify: Listener
+    prompts: Prompts = SHIPPED
     refused: tuple[str, ...] = ()  # rules that people turned down, with their reasons
 
     def deterministic(self, tasks: Sequence[Task]) -> bool:
@@ -129,7 +131,7 @@ def _question(need: Need, failing: Sequence[Rollout], document: Document, bench:
     notes = ["; ".join(item.score.notes) if item.score else "" for item in failing]
     refused = "\n".join(bench.refused)
     nonce = _nonce([need.text, document.text, *(item.task.ask for item in failing), *notes, refused])
-    ask = render.prompt(
+    ask = bench.prompts(
         "reflect",
         path=document.path,
         wish=guard.fence(need.text, nonce),
@@ -180,12 +182,12 @@ def _reason(text: str) -> str:
     return "" if find_secrets(text) else without_hex(guard.one_line(text))[:REASON_LIMIT]
 
 
-def judge_question(task: Task, reply: Reply) -> str:
+def judge_question(task: Task, reply: Reply, prompts: Prompts = SHIPPED) -> str:
     """What the optimizer is asked when it judges an answer by a rubric."""
     rubric = task.rubric or ""
     nonce = _nonce([task.ask, rubric, reply.text])
     parts = {"ask": task.ask, "rubric": rubric, "answer": reply.text}
-    return render.prompt("judge", **{name: guard.fence(text, nonce) for name, text in parts.items()})
+    return prompts("judge", **{name: guard.fence(text, nonce) for name, text in parts.items()})
 
 
 # --- the trial ---------------------------------------------------------------------------------------------------

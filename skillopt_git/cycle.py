@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from skillopt_git.bank import Admitted, Bank, admit, merge, shareable
 from skillopt_git.config import Config
+from skillopt_git.doors import probe
 from skillopt_git.harvest import Harvest, Headless, harvest
 from skillopt_git.judges import judgeable, shape_only
 from skillopt_git.languages import Reader
@@ -24,9 +25,10 @@ from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.mine import mine
 from skillopt_git.model import Document, Evidence, Need, Reason, Sighting, Task, TasksFile
 from skillopt_git.night import Night
-from skillopt_git.ports import Harvested, HarvestIndex, Listener, Mined, Redaction, SessionSource
+from skillopt_git.ports import Backend, Harvested, HarvestIndex, Listener, Mined, Redaction, Role, SessionSource
 from skillopt_git.recall import History
 from skillopt_git.recurrence import elsewhere, recurring, replacement, tally, waiting
+from skillopt_git.replay import dead
 from skillopt_git.scope import Scope
 from skillopt_git.transcripts import NO_FOLDER
 from skillopt_git.window import Window
@@ -94,6 +96,7 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
     early = _nothing_to_learn(known, needs)
     if early is not None:
         return replace(learned, reason=early)
+    _refuse_dead(models, inputs.night)
     night = Night(
         inputs.teachable,
         inputs.history,
@@ -108,6 +111,17 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
         now,
     )
     return night.learned(learned, needs)
+
+
+def _refuse_dead(models: Models, night: str) -> None:
+    """Raises `BackendError` where a model cannot answer at all, before anything is spent."""
+    roles: dict[int, tuple[Backend, Role]] = {id(models.optimizer): (models.optimizer, "optimizer")}
+    roles[id(models.target)] = (models.target, "target")
+    for backend, role in roles.values():
+        if not backend.simulated:
+            failure = probe(backend, role, f"{night}/probe")
+            if failure is not None:
+                raise dead(failure)
 
 
 def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener) -> Known:

@@ -12,6 +12,7 @@ from skillopt_git.families import Family
 from skillopt_git.harvest import Harvest
 from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Reason, Task, Verdict
 from skillopt_git.ports import Backend, CallFailed, Judge
+from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.recurrence import Seen
 from skillopt_git.replay import Rollout
 
@@ -23,6 +24,7 @@ class Models:
     target: Backend
     optimizer: Backend
     judge: Judge
+    prompts: Prompts = SHIPPED
     skipped: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -179,6 +179,7 @@ class Night:
             gate=self.config.gate,
             night=self.night,
             preferences=self.config.propose.preferences,
+            prompts=self.models.prompts,
             notify=self.notify,
             refused=told_refusals(self.history),
         )

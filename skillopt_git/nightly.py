@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from skillopt_git import __version__, present, render, wiring
+from skillopt_git import __version__, present, render, roles, wiring
 from skillopt_git.accounts import cleaned, diagnostics, run_record
 from skillopt_git.bank import Bank
 from skillopt_git.bundle import bundle_of, bundle_text
@@ -90,7 +90,7 @@ def run(
     config: Config,
     options: Options,
     *,
-    model: wiring.ModelChoice,
+    model: roles.ModelChoice,
     clock: Callable[[], datetime],
     notify: Listener,
 ) -> Ran:

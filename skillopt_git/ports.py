@@ -10,7 +10,7 @@ from skillopt_git.model import Score, Session, Skipped, Task, Verdict
 from skillopt_git.transcripts import Entry, Home, Span, Transcript
 
 Role: TypeAlias = Literal["target", "optimizer"]
-Purpose: TypeAlias = Literal["rollout", "reflect", "judge"]
+Purpose: TypeAlias = Literal["rollout", "reflect", "judge", "mine", "merge", "dream", "guide", "probe"]
 FailureKind: TypeAlias = Literal[
     "auth", "quota", "rate", "network", "timeout", "refused", "truncated", "empty", "schema", "budget", "process"
 ]
@@ -21,7 +21,9 @@ class Request:
     """One question to a model.
 
     `documents` are (path, text) pairs the model works under. `sample` is "" or "<trial>/<pair>": a gate rollout
-    always carries one, so that a cached answer never counts as new evidence.
+    always carries one, so that a cached answer never counts as new evidence. `schema` is a JSON schema, as canonical
+    JSON, that the answer has to follow, "" for free text: a door tells its model where it can, and whoever asked
+    checks the answer all the same.
     """
 
     role: Role
@@ -32,13 +34,19 @@ class Request:
     tools: tuple[str, ...] = ()
     max_tokens: int = 1024
     sample: str = ""
+    schema: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """What a call used. `input_tokens` are all that were sent; of these `cached_tokens` were read from the provider's
+    prompt cache and `written_tokens` put into it. `cost_usd` is None where no price is known."""
+
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+    cached_tokens: int = 0
+    written_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,9 +21,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from skillopt_git.charts import NOT_MEASURED, Chart, edit_charts
+from skillopt_git.errors import ConfigError
 from skillopt_git.model import EditOp
 from skillopt_git.views import ControlsView, EditView, ProposalView, RunView
 
@@ -295,10 +297,11 @@ def _folder() -> Path:
 @cache
 def _templates(kind: Literal["text", "markdown", "prompt", "html"]) -> Environment:
     """Commit messages know no Markdown filter and pages only those; prompts hold their foreign text in fences."""
-    environment = Environment(
+    made = ImmutableSandboxedEnvironment if kind == "prompt" else Environment
+    environment = made(
         loader=FileSystemLoader(_folder()),
         undefined=StrictUndefined,
-        autoescape=kind == "html",  # noqa: S701 (does nothing against Markdown, where `_only_safe` stands guard)
+        autoescape=kind == "html",
         finalize=_only_safe if kind in {"text", "markdown"} else None,
         keep_trailing_newline=True,
         trim_blocks=True,
@@ -309,15 +312,19 @@ def _templates(kind: Literal["text", "markdown", "prompt", "html"]) -> Environme
     return environment
 
 
-def prompts_digest() -> str:
-    """Changes when a prompt template does: an answer to other words is another answer."""
-    texts = [path.read_bytes() for path in sorted((_folder() / "prompts").glob("*.j2"))]
-    return sha256(b"\0".join(texts)).hexdigest()[:16]
+@cache
+def shipped_prompts() -> Mapping[str, str]:
+    """The prompt templates by name."""
+    folder = _folder() / "prompts"
+    return {path.name.removesuffix(".md.j2"): path.read_text(encoding="utf-8") for path in folder.glob("*.md.j2")}
 
 
-def prompt(name: str, **values: object) -> str:
-    """The prompt `templates/prompts/<name>.md.j2`; what is foreign among the values must come fenced."""
-    return _templates("prompt").get_template(f"prompts/{name}.md.j2").render(values)
+def worded(name: str, template: str, values: Mapping[str, object]) -> str:
+    """A prompt. The template may come from a repository: it sees its values and reaches nothing else."""
+    try:
+        return _templates("prompt").from_string(template).render(values)
+    except (TemplateError, ArithmeticError, TypeError, ValueError) as error:
+        raise ConfigError(f"the prompt '{name}' cannot be filled in: {error}", "see `skillopt-git prompts`") from None
 
 
 def sample(name: str) -> str:

@@ -55,9 +55,13 @@ def replay(
 
 def raise_dead(failures: Sequence[CallFailed]) -> None:
     """A backend that cannot answer at all is an error, never a night of zeros."""
-    dead = next((item for item in failures if item.kind in DEAD), None)
-    if dead is not None:
-        raise BackendError(dead.kind, dead.message, retryable=dead.kind in PASSING)
+    found = next((item for item in failures if item.kind in DEAD), None)
+    if found is not None:
+        raise dead(found)
+
+
+def dead(failure: CallFailed) -> BackendError:
+    return BackendError(failure.kind, failure.message, retryable=failure.kind in PASSING)
 
 
 def _rollout(task: Task, reply: Reply | CallFailed, found: Score | CallFailed) -> Rollout:

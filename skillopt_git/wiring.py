@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
@@ -13,24 +13,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from skillopt_git import __version__, edits, languages, render
-from skillopt_git.backends.cached import Cached
+from skillopt_git import __version__, edits, languages
 from skillopt_git.config import Config
-from skillopt_git.consolidate import judge_question
-from skillopt_git.cycle import ModelDoor, Reading
-from skillopt_git.errors import ConfigError, SafetyError, Skipped, UsageError
+from skillopt_git.cycle import Reading
+from skillopt_git.errors import ConfigError, SafetyError, Skipped
 from skillopt_git.gitrepo import GitRepo
 from skillopt_git.history import authors
 from skillopt_git.ids import digest
 from skillopt_git.index import Index
-from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.languages import Reader
-from skillopt_git.learned import Models, Teachable
-from skillopt_git.model import Document, DocumentKind, Task
+from skillopt_git.learned import Teachable
+from skillopt_git.model import Document, DocumentKind
 from skillopt_git.needs import people
-from skillopt_git.ports import Backend, Forge, Redaction, SessionSource
+from skillopt_git.ports import Forge, Redaction, SessionSource
 from skillopt_git.private import Private
-from skillopt_git.redact import Redactor
 from skillopt_git.remote import the_remote
 from skillopt_git.scope import Scope
 from skillopt_git.targets import Base, allowed, document_entry
@@ -44,15 +40,13 @@ SOURCES = {
     "jsonl": "skillopt_git.sources.jsonl:make",
 }
 AUTO_SOURCES = ("claude", "codex")
-BACKENDS = {"mock": "skillopt_git.backends.mock:door"}
 FORGES = {"github": "skillopt_git.forges.github:door"}
-SIMULATIONS = frozenset({"mock"})
 DEFAULT_SKILL = ".claude/skills/skillopt-sleep-learned/SKILL.md"
 MEMORIES = ("CLAUDE.md", "AGENTS.md")
 SCOPES = {"repository": "repository", "invoked": "repository", "all": "all"}
 
 
-def _look_up(kind: str, name: str, known: Mapping[str, str]) -> Any:
+def look_up(kind: str, name: str, known: Mapping[str, str]) -> Any:
     """What a name stands for. An unknown one is an error that lists the known ones; nothing falls back."""
     if name not in known:
         near = get_close_matches(name, known, n=1)
@@ -69,7 +63,7 @@ def sources(config: Config, environ: Mapping[str, str] = os.environ) -> tuple[Se
     """`auto`, a name, or several with commas between; each once."""
     given = [part.strip() for part in config.harvest.source.split(",")]
     names = dict.fromkeys(name for part in given for name in (AUTO_SOURCES if part == "auto" else (part,)))
-    return tuple(_look_up("source", name, SOURCES)(config, environ) for name in names)
+    return tuple(look_up("source", name, SOURCES)(config, environ) for name in names)
 
 
 def unread(config: Config) -> tuple[str, ...]:
@@ -237,15 +231,7 @@ def document(repo: GitRepo, base: Base, path: str, kind: DocumentKind) -> Docume
     return Document(path=entry.path, kind=kind, text=text, blob=entry.sha, mode=entry.mode)
 
 
-# --- models ------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChoice:
-    """Which models a run uses: whether they are a simulation, and how they are opened once the tasks are known."""
-
-    simulated: bool
-    open: Callable[[Private, Redactor], ModelDoor]
+# --- whether to run at all ----------------------------------------------------------------------------------------
 
 
 def refuse_disabled(config: Config, environ: Mapping[str, str] = os.environ) -> None:
@@ -256,38 +242,6 @@ def refuse_disabled(config: Config, environ: Mapping[str, str] = os.environ) -> 
         raise Skipped("turned off by propose.enabled = false", "take the setting away to go on")
 
 
-def chosen_model(config: Config) -> ModelChoice:
-    """By `replay.backend`. There is no default: what answers decides what the figures mean."""
-    name = config.replay.backend
-    if not name:
-        raise UsageError(
-            "no backend is chosen",
-            "`--backend mock` simulates a night without a model; `skillopt-git init` writes a settings file, and "
-            "replay.backend in your own file or SKILLOPT_REPLAY_BACKEND chooses one for good",
-        )
-    make = _look_up("backend", name, BACKENDS)
-
-    def opened(private: Private, redact: Redactor) -> ModelDoor:
-        def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
-            inner, skipped = make(config, tasks, needs)
-            return models(inner, tasks, private, redact, skipped)
-
-        return door
-
-    return ModelChoice(simulated=name in SIMULATIONS, open=opened)
-
-
-def models(
-    inner: Backend, tasks: Sequence[Task], private: Private, redact: Redactor, skipped: Mapping[str, str]
-) -> Models:
-    """One backend in both roles, remembered, with the judge that these tasks need."""
-    backend = Cached(
-        inner=inner, folder=private.cache, templates=render.prompts_digest(), redact=redact, aside=private.aside
-    )
-    judge = TaskJudge(rubric=RubricJudge(optimizer=backend, prompt=judge_question)).used_for(tasks)
-    return Models(target=backend, optimizer=backend, judge=judge, skipped=skipped)
-
-
 # --- the forge ---------------------------------------------------------------------------------------------------
 
 
@@ -295,5 +249,5 @@ def forge(config: Config, repo: GitRepo, environ: Mapping[str, str] = os.environ
     """Where the remote's pull requests are. Raises `UsageError` where that is no forge we know, `ForgeError` where no
     token opens it."""
     address = the_remote(repo, config.propose.remote or None).url()
-    found: Forge = _look_up("forge", "github", FORGES)(address, environ)
+    found: Forge = look_up("forge", "github", FORGES)(address, environ)
     return found

@@ -12,15 +12,16 @@ import signal
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from tempfile import TemporaryFile
 from typing import IO, Any, Literal, NoReturn
 
-from skillopt_git import cli, wiring
+from skillopt_git import cli, roles
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.commands import options
+from skillopt_git.doors import About, Asked, Opened
 from tests.nights import obedient
 
 KILLED = -signal.SIGKILL
@@ -60,9 +61,12 @@ class Ended:
         return "; ".join(record.get("notes") or record.get("said") or [record.get("reason", "done")])
 
 
-def door(*_: object) -> tuple[Scripted, Mapping[str, str]]:
+ABOUT = About(name="scripted", title="", documents="", setup="", leaves="", cost="", limits="", sends=False)
+
+
+def door(_: Asked) -> Opened:
     """A backend that is no simulation, so that checkpoint and measured proposals are written."""
-    return Scripted(script=obedient), {}
+    return Opened(backend=Scripted(script=obedient))
 
 
 def played(
@@ -96,7 +100,7 @@ def _live(
     """The rest of a forked process; whatever happens, it does not go on as its parent."""
     code = 70
     try:
-        wiring.BACKENDS["scripted"] = "tests.breaking:door"
+        roles.BACKENDS["scripted"] = "tests.breaking:door"
         _stop_the_clock(now)
         calls: Counter[str] = Counter()
         for at in counting:

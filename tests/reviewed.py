@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from skillopt_git import nightly, wiring
+from skillopt_git import nightly, roles
 from skillopt_git.config import load
 from skillopt_git.model import Check, Task
 from skillopt_git.nightly import Options, Ran
@@ -66,7 +66,7 @@ class Fortnight:
             self.repo.path,
             config,
             Options(),
-            model=wiring.chosen_model(config),
+            model=roles.chosen_model(config),
             clock=clock,
             notify=lambda _: None,
         )

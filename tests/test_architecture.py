@@ -24,7 +24,7 @@ PLACES = {
         ("branches", "present", "private", "publish", "record", "reunion", "taskbranch", "tasksfile"),
         "keepers",
     ),
-    **dict.fromkeys(("wiring", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
+    **dict.fromkeys(("wiring", "roles", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
     **dict.fromkeys(
         ("bundle", "finishing", "keeping", "proposing", "outside", "rebuilding", "refusing", "reviewing"), "wiring"
     ),
@@ -39,9 +39,12 @@ OWNERS = {
     "filelock": {"locks"},
     "git": {"gitrepo"},
     "github": {"forges"},
+    "anthropic": {"backends.anthropic"},
+    "genai_prices": {"prices"},
     "jinja2": {"render"},
     "markdown_it": {"pages"},
     "msgspec": {"packed"},
+    "openai": {"backends.openai"},
     "numpy": {"campaign", "simulation"},
     "py3langid": {"languages"},
     "pydantic": {"schema"},

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 from skillopt_git import consolidate
 from skillopt_git.backends.mock import HARMFUL_RULE, NO_ANSWERS, NOTHING_TO_JUDGE, Mock, door, world
-from skillopt_git.config import Config, Gate, Replay
+from skillopt_git.config import Gate, Replay
+from skillopt_git.doors import Asked
 from skillopt_git.judges import judgeable, score_checks
 from skillopt_git.model import Check, CheckOp, CheckPlace, Examples, Task
 from skillopt_git.ports import CallFailed, Reply, Request
@@ -250,6 +252,24 @@ def test_its_settings_and_what_it_knows_tell_all_its_answers_depend_on() -> None
     assert mock(one, task(1)).settings == mock(one).settings
 
 
+UNSET = Replay()
+
+
+def asked(replay: Replay = UNSET, tasks: Sequence[Task] = (), needs: Mapping[str, str] | None = None) -> Asked:
+    return Asked(
+        role="target",
+        model=replay.model,
+        base_url="",
+        key_env="",
+        replay=replay,
+        environ={},
+        state=Path("/nowhere"),
+        redact=str,
+        tasks=tasks,
+        needs=needs or {},
+    )
+
+
 def test_the_settings_reach_it() -> None:
     """The door builds it from the configuration, and tells which tasks cannot be acted out."""
     chosen = Replay(
@@ -263,20 +283,22 @@ def test_the_settings_reach_it() -> None:
     )
     mute = task(1, checks=(Check(op="regex", arg=".*"),))
 
-    backend, skipped = door(Config(replay=chosen), [task(0), mute], NEEDS)
+    opened = door(asked(chosen, [task(0), mute], NEEDS))
+    backend = opened.backend
+    assert isinstance(backend, Mock)
 
     assert (backend.model, backend.seed, backend.pass_with, backend.pass_without) == ("mock:m", 3, 0.7, 0.2)
     assert (backend.failing, backend.harmful) == (0.1, True)
     assert (backend.simulated, backend.deterministic) == (True, False)
-    assert door(Config(), [], {})[0].deterministic
-    assert skipped == {mute.id: NO_ANSWERS}
-    assert door(Config(), [], {})[0].model == "mock"
-    assert door(Config(replay=Replay(backend="mock", model="mock")), [], {})[0].model == "mock"
+    assert door(asked()).backend.deterministic
+    assert opened.skipped == {mute.id: NO_ANSWERS}
+    assert door(asked()).backend.model == "mock"
+    assert door(asked(Replay(backend="mock", model="mock"))).backend.model == "mock"
 
 
 def test_a_chosen_model_is_never_named_as_if_it_had_answered() -> None:
     """The name says that it is acted out, in the figures of every answer too."""
-    backend, _ = door(Config(replay=Replay(backend="mock", model="gpt-5")), [task(0)], NEEDS)
+    backend = door(asked(Replay(backend="mock", model="gpt-5"), [task(0)], NEEDS)).backend
 
     replies = backend.complete([asks(task(0)), asks(task(0), f"- {RULE}\n")])
 

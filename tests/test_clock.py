@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skillopt_git import cli, wiring
+from skillopt_git import cli, roles
 from skillopt_git.commands import night as night_
 from skillopt_git.commands.demo import write_sessions
 from tests.breaking import door
@@ -24,7 +24,7 @@ Night = Callable[[datetime], dict[str, Any]]
 @pytest.fixture
 def night(repo: Repository, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Night:
     """A measured night at the time given."""
-    monkeypatch.setitem(wiring.BACKENDS, "scripted", f"{door.__module__}:{door.__name__}")
+    monkeypatch.setitem(roles.BACKENDS, "scripted", f"{door.__module__}:{door.__name__}")
     words = ["run", "--repo", str(repo.path), "--backend", "scripted", "--claude-home", str(home), "--json"]
 
     def at(now: datetime) -> dict[str, Any]:

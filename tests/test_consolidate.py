@@ -7,12 +7,10 @@ import re
 from dataclasses import replace
 from typing import Any
 
-import jinja2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_git import render
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.config import Gate
 from skillopt_git.consolidate import (
@@ -26,9 +24,11 @@ from skillopt_git.consolidate import (
     trial,
 )
 from skillopt_git.documents import Documents
+from skillopt_git.errors import ConfigError
 from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.model import Document, Edit, Need, Score, Task
 from skillopt_git.ports import CallFailed, LearningEvent, Reflected, Reply, Request
+from skillopt_git.prompts import SHIPPED
 from skillopt_git.replay import Rollout, replay
 from tests.learning import (
     OTHER,
@@ -179,8 +179,8 @@ def test_the_same_question_is_the_same_request() -> None:
 @pytest.mark.parametrize("name", ["reflect", "judge"])
 def test_a_prompt_with_a_hole_is_an_error(name: str) -> None:
     """A template never shows an empty place where a value is missing."""
-    with pytest.raises(jinja2.UndefinedError):
-        render.prompt(name)
+    with pytest.raises(ConfigError, match="is undefined"):
+        SHIPPED(name)
 
 
 # --- the answer --------------------------------------------------------------------------------------------------

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from skillopt_git import nightly, wiring
+from skillopt_git import nightly, roles
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.commands.demo import write_sessions
 from skillopt_git.config import load
 from skillopt_git.cycle import ModelDoor
+from skillopt_git.doors import Opened
 from skillopt_git.errors import BackendError, ConfigError
 from skillopt_git.learned import Models
 from skillopt_git.model import Task
@@ -29,16 +30,17 @@ from tests.nights import PNPM, RULE, SKILL, TICKET, Run, obedient, sessions, tau
 
 def choice(
     script: Callable[[Request], Reply | CallFailed] = obedient, **fields: Any
-) -> tuple[wiring.ModelChoice, Scripted]:
+) -> tuple[roles.ModelChoice, Scripted]:
     backend = replace(Scripted(script=script, asked=[]), **fields)
+    opened_ = Opened(backend=backend)
 
     def opened(private: Private, redact: Redactor) -> ModelDoor:
         def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
-            return wiring.models(backend, tasks, private, redact, {})
+            return roles.models(opened_, opened_, tasks, private, redact)
 
         return door
 
-    return wiring.ModelChoice(simulated=backend.simulated, open=opened), backend
+    return roles.ModelChoice(simulated=backend.simulated, open=opened), backend
 
 
 @pytest.fixture

@@ -63,9 +63,9 @@ def test_the_wheel_runs_without_the_checkout(built: Path, tmp_path: Path) -> Non
     """Unpacked anywhere, it is found there, with its templates, and answers."""
     zipfile.ZipFile(next(built.glob("*.whl"))).extractall(tmp_path)
     code = (
-        "from skillopt_git import cli, languages, render\n"
+        "from skillopt_git import cli, languages, prompts\n"
         "assert languages.reader().tables\n"
-        "print(cli.__file__); print(render.prompt('judge', ask='?', rubric='?', answer='42')); cli.main()"
+        "print(cli.__file__); print(prompts.SHIPPED('judge', ask='?', rubric='?', answer='42')); cli.main()"
     )
     command = [sys.executable, "-c", code, "--version"]
     env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}  # it is a copy

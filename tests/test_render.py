@@ -14,7 +14,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jinja2 import TemplateAssertionError, UndefinedError
 
+from skillopt_git.errors import ConfigError
 from skillopt_git.model import EditOp, Reason, Verdict
+from skillopt_git.prompts import SHIPPED
 from skillopt_git.render import (
     BODY_LIMIT,
     SUBJECT_LIMIT,
@@ -28,8 +30,6 @@ from skillopt_git.render import (
     md_text,
     one_line,
     plain,
-    prompt,
-    prompts_digest,
     pull_request,
     pull_request_title,
     report,
@@ -1038,15 +1038,9 @@ def test_filters_for_messages_and_for_pages_do_not_mix() -> None:
 def test_a_prompt_is_rendered_with_its_values_as_they_are() -> None:
     """A prompt is no page: nothing is escaped, but a missing value is an error."""
     values = {"ask": "<a> & *b*", "rubric": "short", "answer": "@c"}
-    assert "<a> & *b*" in prompt("judge", **values)
-    with pytest.raises(UndefinedError, match="answer"):
-        prompt("judge", ask="a", rubric="b")
-
-
-def test_the_digest_of_the_prompts_names_their_words() -> None:
-    """Sixteen hex digits, the same each time."""
-    assert re.fullmatch("[0-9a-f]{16}", prompts_digest())
-    assert prompts_digest() == prompts_digest()
+    assert "<a> & *b*" in SHIPPED("judge", **values)
+    with pytest.raises(ConfigError, match="answer"):
+        SHIPPED("judge", ask="a", rubric="b")
 
 
 def test_a_sample_is_given_as_it_is() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillopt_git import wiring, workshop
+from skillopt_git import roles, wiring, workshop
 from skillopt_git.config import Config, Documents, Harvest, Replay
 from skillopt_git.errors import ConfigError, SafetyError, UsageError
 from skillopt_git.gitrepo import GitRepo
@@ -162,10 +162,10 @@ def test_names_are_looked_up_and_nothing_falls_back(repo: Repository) -> None:
         wiring.sources(Config(harvest=Harvest(source="kodex")), {})
     assert caught.value.hint == "did you mean 'codex'? known: claude, codex, copilot-cli, jsonl"
     with pytest.raises(ConfigError) as caught:
-        wiring.chosen_model(Config(replay=Replay(backend="mok")))
+        roles.chosen_model(Config(replay=Replay(backend="mok")))
     assert caught.value.hint == "did you mean 'mock'? known: mock"
     with pytest.raises(UsageError, match="no backend is chosen"):
-        wiring.chosen_model(Config())
+        roles.chosen_model(Config())
 
 
 # --- the index ---------------------------------------------------------------------------------------------------

@@ -59,10 +59,13 @@ class Cached:
             for place, path in enumerate(paths)
             if (reply := self._load(path)) is not None
         }
-        missing = [place for place in range(len(paths)) if place not in results]
-        answers = self.inner.complete([requests[place] for place in missing]) if missing else ()
-        for place, answer in zip(missing, answers, strict=True):
-            results[place] = self._kept(paths[place], answer)
+        places: dict[Path, list[int]] = {}  # of what is asked, which is asked once however often it is wanted
+        for place, path in enumerate(paths):
+            if place not in results:
+                places.setdefault(path, []).append(place)
+        answers = self.inner.complete([requests[same[0]] for same in places.values()]) if places else ()
+        for (path, same), answer in zip(places.items(), answers, strict=True):
+            results |= dict.fromkeys(same, self._kept(path, answer))
         return [results[place] for place in range(len(paths))]
 
     def _path(self, request: Request) -> Path:

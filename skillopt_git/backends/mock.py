@@ -22,7 +22,7 @@ from typing import assert_never
 from rstr import Rstr
 
 from skillopt_git.checks import SEARCHED, check
-from skillopt_git.config import Config
+from skillopt_git.doors import About, Asked, Opened
 from skillopt_git.edits import holds
 from skillopt_git.ids import Json, canonical_json, digest
 from skillopt_git.imperatives import Wish
@@ -156,6 +156,10 @@ class Mock:
                 return self._judge(request)
             case "reflect":
                 return self._reflect(request)
+            case "probe":
+                return Reply(text="OK", model=self.model)
+            case "mine" | "merge" | "dream" | "guide":
+                return CallFailed("refused", "the simulation only answers, judges and reflects")
             case _:
                 assert_never(request.purpose)
 
@@ -387,17 +391,30 @@ def _matching(pattern: str) -> str:
         return ""
 
 
-def door(config: Config, tasks: Sequence[Task], needs: Mapping[str, str]) -> tuple[Mock, Mapping[str, str]]:
-    """The simulation of these tasks, and why some of them cannot be acted out, by task id."""
-    known = world(tasks, needs)
-    chosen = config.replay
+ABOUT = About(
+    name="mock",
+    title="The simulation",
+    documents="It looks for each rule in the documents' text.",
+    setup="Nothing.",
+    leaves="Nothing.",
+    cost="Nothing.",
+    limits="Its figures say nothing about a model: everything made with it is marked as simulated. See docs/mock.md.",
+    model="mock",
+    sends=False,
+)
+
+
+def door(asked: Asked) -> Opened:
+    """The simulation of the tasks, and why some of them cannot be acted out."""
+    known = world(asked.tasks, asked.needs)
+    chosen = asked.replay
     mock = Mock(
         world=known,
-        model=f"mock:{chosen.model}" if chosen.model and chosen.model != "mock" else "mock",
+        model=f"mock:{asked.model}" if asked.model and asked.model != "mock" else "mock",
         seed=chosen.mock_seed,
         pass_with=chosen.mock_pass_with,
         pass_without=chosen.mock_pass_without,
         failing=chosen.mock_failing,
         harmful=chosen.mock_harmful,
     )
-    return mock, known.skipped
+    return Opened(backend=mock, skipped=known.skipped)

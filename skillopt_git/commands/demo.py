@@ -24,7 +24,7 @@ def command(
     json: AsJson = False,
 ) -> None:
     """Watch a simulated night in a throwaway repository."""
-    from skillopt_git import nightly, present, render, wiring  # what it needs would slow down every start
+    from skillopt_git import nightly, present, render, roles  # what it needs would slow down every start
     from skillopt_git.commands.options import settings
     from skillopt_git.history import show
     from skillopt_git.workshop import open_workshop
@@ -43,7 +43,7 @@ def command(
             "harvest.source": "claude",
         }
         config = settings(repo, flags)
-        model = wiring.chosen_model(config)
+        model = roles.chosen_model(config)
         if not json:
             count = len(sample["dialogues"])
             console.out(f"A throwaway repository with {count} sample sessions. Its first night, simulated:\n")

@@ -78,7 +78,7 @@ def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
         json: AsJson = False,
         quiet: Quiet = False,
     ) -> None:
-        from skillopt_git import nightly, wiring  # what a night needs would slow down every start
+        from skillopt_git import nightly, roles, wiring  # what a night needs would slow down every start
 
         if (kind == "learn") is (bundle is None):
             raise UsageError(f"`{kind}` {'needs' if bundle is None else 'takes no'} --bundle", "`learn --bundle FILE`")
@@ -107,7 +107,7 @@ def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
         )
         config = settings(repo, flags)
         wiring.refuse_disabled(config)
-        choice = wiring.chosen_model(config)
+        choice = roles.chosen_model(config)
         with Console(quiet=quiet) as console:
             ran = nightly.run(repo, config, options, model=choice, clock=now, notify=console.progress)
         if json:

@@ -1,0 +1,160 @@
+"""What opens a model door, and how a request is worded for it.
+
+Every backend's module has `door(asked) -> Opened` and `ABOUT`; `wiring` looks them up by name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from skillopt_git.config import Replay
+from skillopt_git.model import Task
+from skillopt_git.ports import Backend, CallFailed, Request, Role
+from skillopt_git.prompts import SHIPPED, Prompts
+
+PROBE = "Reply with the single word OK."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What a person has to know of a backend, for `doctor` and docs/backends.md.
+
+    `documents` says how the documents reach the model, `keys` which environment variables may hold the key, `hosts`
+    what is spoken to where no address is set: exact names, or suffixes that begin with a dot. `extra` is the extra of
+    this package that it needs, `program` the program.
+    """
+
+    name: str
+    title: str
+    documents: str
+    setup: str
+    leaves: str
+    cost: str
+    limits: str
+    model: str = ""  # that answers where none is named; "" where one has to be
+    keys: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    address: str = ""  # the environment variable that holds an address
+    extra: str = ""
+    program: str = ""
+    sends: bool = True  # whether anything leaves this machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a door is opened by. `state` is a private folder for what has to outlive a run; `redact` takes secrets out
+    of what is kept or told. The simulation alone reads `tasks` and `needs`."""
+
+    role: Role
+    model: str
+    base_url: str
+    key_env: str
+    replay: Replay
+    environ: Mapping[str, str] = field(repr=False)
+    state: Path
+    redact: Callable[[str], str]
+    prompts: Prompts = SHIPPED
+    tasks: Sequence[Task] = ()
+    needs: Mapping[str, str] = field(default_factory=dict)
+
+    def key(self, usual: Sequence[str]) -> str:
+        """The key from the environment: from `key_env`, else from the first of the `usual` variables that holds one;
+        "" where none does."""
+        names = (self.key_env,) if self.key_env else usual
+        return next((self.environ[name] for name in names if self.environ.get(name)), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A backend, and why some tasks cannot be put to it, by id. `together`: it wants what is asked at once in one call,
+    and sees itself to how much of it is under way."""
+
+    backend: Backend
+    together: bool = False
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+
+# --- words -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spoken:
+    """A request as a chat: `system` is the same for every task under the same documents, so that a provider's prompt
+    cache may serve it; `user` is the one turn that follows."""
+
+    system: str
+    user: str
+
+
+def spoken(request: Request, prompts: Prompts) -> Spoken:
+    """The target hears the documents as its instructions; the optimizer's question says everything itself."""
+    if request.role == "optimizer" or request.purpose == "probe":
+        return Spoken(system="", user=request.ask)
+    documents = [{"path": path, "text": text} for path, text in request.documents]
+    system = prompts("attempt", documents=documents)
+    return Spoken(system=system, user=f"{request.context}\n\n{request.ask}" if request.context else request.ask)
+
+
+def probe(backend: Backend, role: Role, sample: str) -> CallFailed | None:
+    """Why the backend cannot answer at all; None where it can. One small call, before anything is spent."""
+    asked = Request(role=role, purpose="probe", ask=PROBE, max_tokens=64, sample=sample)
+    (reply,) = backend.complete([asked])
+    # A model that thinks aloud may have said nothing visible within so few tokens: it is there all the same.
+    dead = isinstance(reply, CallFailed) and reply.kind not in ("empty", "truncated")
+    return reply if isinstance(reply, CallFailed) and dead else None
+
+
+def schema_of(request: Request) -> dict[str, Any] | None:
+    """The schema that the answer has to follow, as data."""
+    return json.loads(request.schema) if request.schema else None
+
+
+# --- failures ----------------------------------------------------------------------------------------------------
+
+
+def failed(
+    status: int | None, message: str, *, code: str = "", redact: Callable[[str], str], secrets: Sequence[str] = ()
+) -> CallFailed:
+    """What a provider's refusal means. `status` is that of HTTP, None where no answer came; `code` is the provider's
+    own word for it. The message is told in the provider's words, without keys.
+
+    A failure that every other call would meet too is of a kind that ends a run: auth, quota, process.
+    """
+    told = message
+    for secret in secrets:
+        told = told.replace(secret, "[key]") if secret else told
+    told = " ".join(redact(told).split())[:MESSAGE_LIMIT] or f"status {status}"
+    low = f"{code} {message}".casefold()
+    if status is None:
+        return CallFailed("network", told, retryable=True)
+    if any(mark in low for mark in _NO_CREDIT):
+        return CallFailed("quota", told)
+    match status:
+        case 401 | 403:
+            return CallFailed("auth", told)
+        case 402:
+            return CallFailed("quota", told)
+        case 408 | 504:
+            return CallFailed("timeout", told, retryable=True)
+        case 429 | 529:
+            return CallFailed("rate", told, retryable=True)
+        case 400 | 413 | 422:
+            too_much = any(mark in low for mark in _THIS_ONE)
+            return CallFailed("refused" if too_much else "process", told)
+        case _ if status >= 500:
+            return CallFailed("network", told, retryable=True)
+        case _:
+            return CallFailed("process", told)
+
+
+MESSAGE_LIMIT = 300
+_NO_CREDIT = ("insufficient_quota", "credit balance is too low", "exceeded your current quota", "billing_hard_limit")
+# What is wrong with one request, and with no other.
+_THIS_ONE = (
+    *("context length", "context_length", "too long", "too large", "maximum context", "content_filter"),
+    *("content filter", "content management policy", "content_policy", "safety"),
+)
