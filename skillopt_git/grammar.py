@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from re import Pattern
 
 from skillopt_git.cues import Cues
@@ -64,8 +64,6 @@ class Grammar:
         self._ending_off = lru_cache(MOST_STEMS)(_stemmer(cues.stemmer)) if cues.stemmer else str
         self._stems: dict[str, str] = {}  # as many as a month has words
         self._synonyms = {fold(word): fold(words.split()[-1]) for words in cues.synonyms for word in words.split()}
-        self.generic = frozenset(map(self.stem, _folded(cues.generic)))
-        self.ordinary = frozenset(map(self.stem, _folded(cues.ordinary)))
         self.negations = _folded((*cues.not_, *cues.firm))
         self.limits = _folded(cues.limits)
         self.timings = _folded(cues.timings)
@@ -250,6 +248,14 @@ class Grammar:
         self._patterns["contrast"] = rf"{helped}{joined}{instead}\s+{before}{term}"
 
     # --- words ---
+
+    @cached_property
+    def generic(self) -> frozenset[str]:
+        return frozenset(map(self.stem, _folded(self.cues.generic)))
+
+    @cached_property
+    def ordinary(self) -> frozenset[str]:
+        return frozenset(map(self.stem, _folded(self.cues.ordinary)))
 
     def stem(self, word: str) -> str:
         return self._ending_off(self._synonyms.get(word, word))
