@@ -6,10 +6,11 @@ INSTALLED := .venv/.installed
 READY := .venv/.ready
 RIG := tests/rig/node_modules/.ready
 
-# Tests wait for git and the disk half of the time.
+# Tests wait for git and the disk half of the time. Those of a module share what is made once, so neighbours stay on one
+# worker; and what each of so many processes would compile anew is kept.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
-# And write many small files: in memory, where there is room.
+# They write many small files: in memory, where there is room.
 SCRATCH = $(shell df -k --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000000 { print "-p /dev/shm" }')
 
 .PHONY: help demo test corpus scenarios kills e2e bench docs build clean
@@ -34,7 +35,9 @@ test: $(READY) $(RIG)
 	$(RUN) ruff check
 	$(RUN) mypy
 	@scratch=$$(mktemp -d $(SCRATCH)) && chmod 755 "$$scratch" && \
-	TMPDIR=$$scratch $(RUN) pytest -n $(WORKERS) --cov --cov-report=term-missing; code=$$?; rm -rf "$$scratch"; exit $$code
+	PYTHONDONTWRITEBYTECODE= TMPDIR=$$scratch \
+	$(RUN) pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing; code=$$?; \
+	rm -rf "$$scratch"; exit $$code
 
 corpus: $(READY)
 	@$(RUN) tests.corpus

@@ -12,7 +12,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -37,6 +37,9 @@ _INHERITED = (
     *("GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE"),
     *("GIT_SHALLOW_FILE", "GIT_WORK_TREE"),
 )
+# Refs that all work trees share, by names that are the same to git and to a file system.
+_SHARED = re.compile(r"refs/(?!(?:bisect|rewritten|worktree)/)[\w-]+(?:/[\w-][\w.-]*)*(?<!\.lock)", re.ASCII)
+_ID = re.compile(r"(?!0+\s)[0-9a-f]{40}(?:[0-9a-f]{24})?(?=\s)")
 _ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
@@ -247,6 +250,10 @@ class GitRepo:
         return {name: sha for sha, name in pairs}
 
     def ref(self, name: str) -> str | None:
+        """From its own file if it has one, as git does, which takes long to start a hundred times a night."""
+        with suppress(OSError, ValueError):  # it is packed, or damaged, or kept otherwise
+            if _SHARED.fullmatch(name) and (found := _ID.match((self.common_dir / name).read_text("ascii"))):
+                return found[0]
         return self.refs(name).get(name)
 
     def symbolic_ref(self, name: str) -> str | None:

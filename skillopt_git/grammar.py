@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from re import Pattern
 
 from skillopt_git.cues import Cues
@@ -31,18 +31,15 @@ def _spelled(word: str) -> str:
     return re.escape(word[:-1]) + "'" if word.endswith("'") else re.escape(word).replace("'", "'?")
 
 
-def _compiled(pattern: str) -> Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
-
-
 class Grammar:
     """What one table can tell of a text. Only `grammar` makes one, so that a table is compiled once.
 
-    The patterns are compiled when the first of them is asked for: most languages are only told from others, by words.
+    A pattern is compiled when it is asked for: of most languages few are, and all of them take a second.
     """
 
     def __init__(self, cues: Cues) -> None:
         self.cues = cues
+        self._patterns: dict[str, str] = {}  # as they are spelled
         self.language = cues.language
         self.common = _folded(cues.common)
         self.verbs = _folded(cues.verbs)
@@ -67,23 +64,23 @@ class Grammar:
         self._ending_off = lru_cache(MOST_STEMS)(_stemmer(cues.stemmer)) if cues.stemmer else str
         self._stems: dict[str, str] = {}  # as many as a month has words
         self._synonyms = {fold(word): fold(words.split()[-1]) for words in cues.synonyms for word in words.split()}
-        self.generic = frozenset(map(self.stem, _folded(cues.generic)))
-        self.ordinary = frozenset(map(self.stem, _folded(cues.ordinary)))
         self.negations = _folded((*cues.not_, *cues.firm))
         self.limits = _folded(cues.limits)
         self.timings = _folded(cues.timings)
 
     def __getattr__(self, name: str) -> Pattern[str]:
-        """A pattern; reached only while none is compiled."""
-        if name.startswith("_") or "breaks" in self.__dict__:
+        """A pattern; reached only while it is not compiled."""
+        if not name.startswith("_") and not self._patterns:
+            self._spell_sentences(self.cues)
+            self._spell_statements(self.cues)
+            self._spell_terms(self.cues)
+        if name.startswith("_") or name not in self._patterns:
             raise AttributeError(f"a grammar has no '{name}'")
-        self._compile_sentences(self.cues)
-        self._compile_statements(self.cues)
-        self._compile_terms(self.cues)
-        found: Pattern[str] = getattr(self, name)
+        found = re.compile(self._patterns[name], re.IGNORECASE)
+        setattr(self, name, found)
         return found
 
-    def _compile_sentences(self, cues: Cues) -> None:
+    def _spell_sentences(self, cues: Cues) -> None:
         praise, negation = any_of(cues.praises), any_of([*cues.always, *cues.never, *cues.not_])
         starts = any_of(
             [
@@ -103,8 +100,8 @@ class Grammar:
             [*cues.use, *cues.firm, *cues.always, *cues.never, *cues.not_, *cues.habits, *cues.leading, *cues.obliged]
         )
         kind = rf"{any_of(cues.none)}\s+(?!{asked}|{any_of(cues.limits)})(?=[\w`$%!])"  # not "no use tabs"
-        self.kind = _compiled(rf"^{kind}")
-        self.breaks = _compiled(
+        self._patterns["kind"] = rf"^{kind}"
+        self._patterns["breaks"] = (
             rf"\s*,?\s+{any_of(cues.ands)}\s+(?={kind})"
             rf"|(?<=[\w)]),?\s+{any_of(cues.ands)}\s+(?={any_of(cues.required)}\s)"
             rf"|(?<=please)(?:\s*\([^)]*\))?,?\s+{any_of(cues.ands)}\s+"
@@ -117,138 +114,148 @@ class Grammar:
             rf"|\s*,\s+(?={negation}\s+{any_of(cues.verbs)}\s)"
             rf"|\s*,\s+(?!{any_of(cues.buts)}){any_of(cues.ands)}\s+(?={verbs}\s)"
         )
-        self.refusal = _compiled(
+        self._patterns["refusal"] = (
             rf"^{any_of(cues.refusals)}\s*(?:[,.:;!—–-]|{negation}|{any_of([*cues.use, *cues.leading])}\b|$)"
             rf"|^{praise}[^.]{{0,30}}?(?<![\w']){any_of(cues.buts)}"
         )
-        self.consent = _compiled(
+        self._patterns["consent"] = (
             rf"^(?:{any_of(cues.refusals)}[\s,.:;!—–-]*)?{any_of(cues.consents)}(?![^.]*{any_of(cues.buts)})"
         )
-        self.onward = _compiled(rf"^(?:{any_of(cues.ands)}\s+)?{any_of(cues.onward)}(?!\s+time\b)")
-        self.conditional = _compiled(rf"(?:^|,\s+){any_of(cues.conditions)}\s")  # what it says holds only then
+        self._patterns["onward"] = rf"^(?:{any_of(cues.ands)}\s+)?{any_of(cues.onward)}(?!\s+time\b)"
+        self._patterns["conditional"] = rf"(?:^|,\s+){any_of(cues.conditions)}\s"  # what it says holds only then
         added = [word for word in cues.ands if word not in cues.buts]
-        self.adds = _compiled(rf"^{any_of([*added, *cues.onward, *cues.more, *cues.asides])}[\s,:]")
-        self.aside = _compiled(rf"^(?:{any_of([*cues.ands, *cues.leading])}\s+)*{any_of(cues.asides)}[\s,:]")
-        self.checking = _compiled(rf"^{any_of(cues.checking)}\s+(?=\S)")
-        self.missing = _compiled(rf"^(?P<thing>[^,;]+?)\s+{any_of(cues.missing)}(?P<rest>\s[^,;]*)?$")
-        self.left = _compiled(any_of(cues.left))
-        self.opener = _compiled(
+        self._patterns["adds"] = rf"^{any_of([*added, *cues.onward, *cues.more, *cues.asides])}[\s,:]"
+        self._patterns["aside"] = rf"^(?:{any_of([*cues.ands, *cues.leading])}\s+)*{any_of(cues.asides)}[\s,:]"
+        self._patterns["checking"] = rf"^{any_of(cues.checking)}\s+(?=\S)"
+        self._patterns["missing"] = rf"^(?P<thing>[^,;]+?)\s+{any_of(cues.missing)}(?P<rest>\s[^,;]*)?$"
+        self._patterns["left"] = any_of(cues.left)
+        self._patterns["opener"] = (
             rf"^(?:{any_of(cues.openers)}{MARKED}|(?!{kind}|{any_of(cues.standing)}){any_of(cues.leading)},?\s+)+(?={any_of(cues.none)}\s)?"
         )
-        self.praise_and_but = _compiled(rf"^{praise}[^.]{{0,30}}?[,\s]+{any_of(cues.buts)},?\s+")
-        self.praise = _compiled(rf"{praise}|{any_of(cues.courtesies)}|[\W_]+")
-        self.question = _compiled(rf"^(?:{any_of(cues.asking)})\s")
-        self.guess = _compiled(any_of(cues.guesses))
-        self.momentary = _compiled(any_of(cues.momentary))
-        self.retracts = _compiled(rf"^(?:\w+,\s+)?{any_of(cues.retracts)}")
-        self.others = _compiled(any_of(cues.others))
-        self.general = _compiled(any_of(cues.general))
-        self.plea_always = _compiled(rf"{any_of(cues.pleas)}\s+{any_of(cues.always)}")
-        self.plea = _compiled(any_of(cues.pleas))
-        self.polite = _compiled(rf"^{any_of(cues.polite)},?\s+(?:{any_of(cues.leading)}\s+)*")
-        self.courtesy = _compiled(rf"(?<![,\s])[,\s]+{any_of(cues.courtesies)}$")
-        self.leading_place = _compiled(rf"^{any_of(cues.places)},?\s+")
-        self.inner_place = _compiled(rf"\s+{any_of(cues.places)}(?=,)")
+        self._patterns["praise_and_but"] = rf"^{praise}[^.]{{0,30}}?[,\s]+{any_of(cues.buts)},?\s+"
+        self._patterns["praise"] = rf"{praise}|{any_of(cues.courtesies)}|[\W_]+"
+        self._patterns["question"] = rf"^(?:{any_of(cues.asking)})\s"
+        self._patterns["guess"] = any_of(cues.guesses)
+        self._patterns["momentary"] = any_of(cues.momentary)
+        self._patterns["retracts"] = rf"^(?:\w+,\s+)?{any_of(cues.retracts)}"
+        self._patterns["others"] = any_of(cues.others)
+        self._patterns["general"] = any_of(cues.general)
+        self._patterns["plea_always"] = rf"{any_of(cues.pleas)}\s+{any_of(cues.always)}"
+        self._patterns["plea"] = any_of(cues.pleas)
+        self._patterns["polite"] = rf"^{any_of(cues.polite)},?\s+(?:{any_of(cues.leading)}\s+)*"
+        self._patterns["courtesy"] = rf"(?<![,\s])[,\s]+{any_of(cues.courtesies)}$"
+        self._patterns["leading_place"] = rf"^{any_of(cues.places)},?\s+"
+        self._patterns["inner_place"] = rf"\s+{any_of(cues.places)}(?=,)"
 
-    def _compile_statements(self, cues: Cues) -> None:
+    def _spell_statements(self, cues: Cues) -> None:
         standing = any_of(cues.standing)
         closing = any_of(cues.closing)
-        self.standing = _compiled(rf"^{standing}\b\s*[,:]?\s*|,?\s*{standing}(?=$|[,:;]|\s)|,\s+{closing}(?=$|[,;])")
-        self.announced = _compiled(
+        self._patterns["standing"] = rf"^{standing}\b\s*[,:]?\s*|,?\s*{standing}(?=$|[,:;]|\s)|,\s+{closing}(?=$|[,;])"
+        self._patterns["announced"] = (
             rf"^(?:{any_of(cues.openers)}{MARKED}|{any_of(cues.leading)},?\s+)*?"
             rf"(?:(?P<word>{any_of([*cues.remember, *cues.told])})"
             rf"|(?P<note>{any_of(cues.noting)}(?:\s+[^\s:,]+){{0,8}})"
             rf"|{any_of(cues.standing)}|{any_of(cues.announcing)}(?:\s+[^\s:,]+){{0,8}})\s*:(?=\s|$)"
         )
-        self.custom = _compiled(any_of(cues.customs))
-        self.still = _compiled(any_of(cues.still))
-        self.as_usual = _compiled(rf"^{any_of(cues.customs)},?\s+")
-        self.norm = _compiled(rf"^(?P<subject>(?:{_WORD}\s+){{1,6}}?)(?P<verb>{any_of(cues.norms)})\s+(?P<rest>\S.*)$")
-        self.state = _compiled(any_of([*cues.states, *cues.left]))
+        self._patterns["custom"] = any_of(cues.customs)
+        self._patterns["still"] = any_of(cues.still)
+        self._patterns["as_usual"] = rf"^{any_of(cues.customs)},?\s+"
+        self._patterns["norm"] = (
+            rf"^(?P<subject>(?:{_WORD}\s+){{1,6}}?)(?P<verb>{any_of(cues.norms)})\s+(?P<rest>\S.*)$"
+        )
+        self._patterns["state"] = any_of([*cues.states, *cues.left])
         for_good = any_of([*cues.standing, *cues.closing])
-        self.for_good = _compiled(rf"^(?:{any_of(cues.leading)},?\s+)*(?:{for_good}[\s,]*)+[.!\s]*$")
-        self.drafted = _compiled(
+        self._patterns["for_good"] = rf"^(?:{any_of(cues.leading)},?\s+)*(?:{for_good}[\s,]*)+[.!\s]*$"
+        self._patterns["drafted"] = (
             rf"^(?:{any_of(cues.openers)}{MARKED}|{any_of(cues.leading)},?\s+|{any_of(cues.polite)}\s+)*{any_of(cues.drafting)}\s"
             rf"[^:\n]*{any_of(cues.texts)}[^:\n]*:(?=\s|$)"
         )
-        self.announcing = _compiled(rf"^{any_of([*cues.announcing, *cues.noting])}$")
-        self.moving = _compiled(
+        self._patterns["announcing"] = rf"^{any_of([*cues.announcing, *cues.noting])}$"
+        self._patterns["moving"] = (
             rf"^(?:{any_of(cues.openers)}[\s,.:;!—–-]*)*(?:{any_of(cues.ands)}\s+)?(?P<word>{any_of(cues.onward)})(?!\s+time\b)"
         )
-        self.answers = _compiled(any_of(cues.answers))
-        self.occasion = _compiled(any_of(cues.occasions))
+        self._patterns["answers"] = any_of(cues.answers)
+        self._patterns["occasion"] = any_of(cues.occasions)
         reminder = any_of(cues.remember)
-        self.remember = _compiled(rf"^(?:{any_of(cues.leading)}\s+)*{reminder}\s*[,:]?\s*|[\s,]+{reminder}$")
-        self.told = _compiled(rf"^{any_of(cues.told)}[,:]?\s*")
-        self.obliged = _compiled(rf"^{any_of(cues.obliged)}\s+(?=\S)")
-        self.negated = _compiled(rf"^{any_of(cues.negated)}\s+(?=\S)")
-        self.required = _compiled(rf"^{any_of(cues.required)}\s+(?=\S)")
-        self.unwanted = _compiled(rf"^{any_of(cues.unwanted)}\s+(?=\S)")
-        self.missed = _compiled(rf"^{any_of(cues.missed)}\s+(?=\S)")
-        self.naming = _compiled(rf"^{any_of(cues.naming)}\s+(?=\S)")
-        self.banned = _compiled(rf"^(?P<thing>[^,;]+?)\s+{any_of(cues.banned)}(?:$|[\s,;])")
-        self.degree = _compiled(any_of(cues.degree))
-        self.wanting = _compiled(any_of(cues.wanting))
-        self.habit = _compiled(rf"^{any_of(cues.habits)}\s+(?=\S)")
-        self.always_never = _compiled(rf"^(?P<word>{any_of([*cues.always, *cues.never])})\s+(?=\S)")
-        self.anywhere = _compiled(any_of([*cues.always, *cues.never]))
-        self.subject_always = _compiled(
+        self._patterns["remember"] = rf"^(?:{any_of(cues.leading)}\s+)*{reminder}\s*[,:]?\s*|[\s,]+{reminder}$"
+        self._patterns["told"] = rf"^{any_of(cues.told)}[,:]?\s*"
+        self._patterns["obliged"] = rf"^{any_of(cues.obliged)}\s+(?=\S)"
+        self._patterns["negated"] = rf"^{any_of(cues.negated)}\s+(?=\S)"
+        self._patterns["required"] = rf"^{any_of(cues.required)}\s+(?=\S)"
+        self._patterns["unwanted"] = rf"^{any_of(cues.unwanted)}\s+(?=\S)"
+        self._patterns["missed"] = rf"^{any_of(cues.missed)}\s+(?=\S)"
+        self._patterns["naming"] = rf"^{any_of(cues.naming)}\s+(?=\S)"
+        self._patterns["banned"] = rf"^(?P<thing>[^,;]+?)\s+{any_of(cues.banned)}(?:$|[\s,;])"
+        self._patterns["degree"] = any_of(cues.degree)
+        self._patterns["wanting"] = any_of(cues.wanting)
+        self._patterns["habit"] = rf"^{any_of(cues.habits)}\s+(?=\S)"
+        self._patterns["always_never"] = rf"^(?P<word>{any_of([*cues.always, *cues.never])})\s+(?=\S)"
+        self._patterns["anywhere"] = any_of([*cues.always, *cues.never])
+        self._patterns["subject_always"] = (
             rf"^(?P<subject>(?:{_WORD}\s+){{1,4}}){any_of([*cues.always, *cues.never])}\s+(?P<rest>.+)$"
         )
-        self.do_not = _compiled(rf"^{any_of(cues.not_)}\s+(?=\S)")
-        self.stop = _compiled(rf"^{any_of(cues.stop)}\s+(?=[\w`])")
-        self.none = _compiled(rf"^{any_of(cues.none)}\s+(?=[\w`$%!])")
+        self._patterns["do_not"] = rf"^{any_of(cues.not_)}\s+(?=\S)"
+        self._patterns["stop"] = rf"^{any_of(cues.stop)}\s+(?=[\w`])"
+        self._patterns["none"] = rf"^{any_of(cues.none)}\s+(?=[\w`$%!])"
         ban, verb = any_of([*cues.not_, *cues.never, *cues.stop, *cues.none]), any_of(cues.verbs)
         inner = any_of([*cues.never, *cues.none])
-        self.forbids = _compiled(rf"^(?:{ban}\s|{verb}\s+(?:[^\s,]+\s+){{0,2}}{inner}\s)")
-        self.verb_always = _compiled(
+        self._patterns["forbids"] = rf"^(?:{ban}\s|{verb}\s+(?:[^\s,]+\s+){{0,2}}{inner}\s)"
+        self._patterns["verb_always"] = (
             rf"^{verb}\s+(?:[^\s,]+\s+){{0,3}}?{any_of([*cues.always, *cues.never])}(?=$|\s)"
             rf"|^{verb}\s+(?:[^\s,]+\s+){{0,2}}?{any_of(cues.none)}\s+(?=[\w`])"
         )
-        self.inverted = _compiled(
+        self._patterns["inverted"] = (
             rf"^(?P<thing>[^\s,]+(?:\s+[^\s,]+)?)\s+(?P<verb>{verb})\s+{any_of(cues.habits)}\s+"
             rf"(?P<word>{any_of([*cues.always, *cues.never])})$"
         )
-        self.not_last = _compiled(rf"\s{any_of([*cues.not_, *cues.never])}\s+(?:[^\s,]+\s+){{0,2}}{verb}$")
-        self.adverbs = _compiled(rf"^(?:{any_of(cues.adverbs)}\s+)+")
-        self.reason = _compiled(rf"[\s,]+{any_of(cues.reasons)}\s.*$")
-        self.more = _compiled(any_of(cues.more))
-        self.being = _compiled(any_of([*cues.being, *cues.habits, *cues.others]))
+        self._patterns["not_last"] = rf"\s{any_of([*cues.not_, *cues.never])}\s+(?:[^\s,]+\s+){{0,2}}{verb}$"
+        self._patterns["adverbs"] = rf"^(?:{any_of(cues.adverbs)}\s+)+"
+        self._patterns["reason"] = rf"[\s,]+{any_of(cues.reasons)}\s.*$"
+        self._patterns["more"] = any_of(cues.more)
+        self._patterns["being"] = any_of([*cues.being, *cues.habits, *cues.others])
 
-    def _compile_terms(self, cues: Cues) -> None:
+    def _spell_terms(self, cues: Cues) -> None:
         stop, instead, use = any_of(cues.stops), any_of(cues.instead), any_of(cues.use)
         term = rf"(?!{stop}){_WORD}(?:\s+(?!{stop}){_WORD}){{0,3}}"
         rest = rf"{_AFTER}(?=$|[)]|[,:;(]?\s*\(?(?:{stop}))"
         joined = rf"[,;]?\s+(?:{any_of(cues.ands)}\s+)?"
         always = any_of(cues.always)
         before = rf"(?:{stop}\s+)?"
-        self.pair = _compiled(
+        self._patterns["pair"] = (
             rf"^(?:{always}\s+)?(?P<verb>{use})\s+{before}(?P<prefer>{term})"
             rf"{joined}(?P<word>{instead})\s+{before}(?P<avoid>{term}){rest}"
         )
         helped = "".join(rf"(?<!\b{re.escape(word)})" for word in ["do", *cues.auxiliaries])
-        self.loose_pair = _compiled(
+        self._patterns["loose_pair"] = (
             rf"(?<![\w`])(?P<prefer>{term}){helped}{joined}(?P<word>{instead})\s+{before}(?P<avoid>{term})"
         )
         nothing_of = any_of(cues.none)
-        self.bare_pair = _compiled(
+        self._patterns["bare_pair"] = (
             rf"^(?P<prefer>{_WORD})(?:,?\s+(?P<word>{instead})|,\s+{nothing_of})\s+(?P<avoid>{_WORD})$"
         )
         negation = any_of([*cues.not_, *cues.firm, *cues.none])
-        self.bare_swap = _compiled(
+        self._patterns["bare_swap"] = (
             rf"^{negation}\s+(?P<avoid>{_WORD})(?:,\s+|\s+(?={any_of(cues.but_rather)}))"
             rf"(?:{any_of(cues.but_rather)}\s+)?(?P<prefer>{_WORD})$"
         )
-        self.tool = _compiled(rf"^(?:{always}\s+)?(?P<verb>{use})\s+(?P<prefer>{term}){rest}")
+        self._patterns["tool"] = rf"^(?:{always}\s+)?(?P<verb>{use})\s+(?P<prefer>{term}){rest}"
         using = rf"(?:{any_of([*cues.not_, *cues.never, *cues.stop])})\s+(?:{use}|using)"
-        self.unused = _compiled(rf"^{using}\s+(?P<avoid>{term}){rest}")
-        self.swap = _compiled(
+        self._patterns["unused"] = rf"^{using}\s+(?P<avoid>{term}){rest}"
+        self._patterns["swap"] = (
             rf"^{using}\s+(?P<avoid>{term})[,:]?\s+(?:{any_of(cues.but_rather)}\s+)+(?P<prefer>{term})$"
         )
-        self.contrasts = _compiled(rf"^{instead}\s")
-        self.contrast = _compiled(rf"{helped}{joined}{instead}\s+{before}{term}")
+        self._patterns["contrasts"] = rf"^{instead}\s"
+        self._patterns["contrast"] = rf"{helped}{joined}{instead}\s+{before}{term}"
 
     # --- words ---
+
+    @cached_property
+    def generic(self) -> frozenset[str]:
+        return frozenset(map(self.stem, _folded(self.cues.generic)))
+
+    @cached_property
+    def ordinary(self) -> frozenset[str]:
+        return frozenset(map(self.stem, _folded(self.cues.ordinary)))
 
     def stem(self, word: str) -> str:
         return self._ending_off(self._synonyms.get(word, word))

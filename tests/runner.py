@@ -157,7 +157,7 @@ class Runner:
         output.write_text("")
         summary.write_text("")
         environment = {
-            **{name: value for name, value in os.environ.items() if name == "PATH" or name.startswith("COVERAGE")},
+            "PATH": os.environ["PATH"],
             "HOME": str(job.temp),
             "GIT_CONFIG_NOSYSTEM": "1",
             "GITHUB_ACTION_PATH": str(ACTION),

@@ -390,6 +390,38 @@ def test_a_ref_moves_only_from_where_it_was_thought_to_be(repo: Repository) -> N
     assert RefMoved.exit_code == 75
 
 
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        [],
+        ["pack-refs", "--all"],
+        ["symbolic-ref", "refs/heads/other", "refs/heads/main"],
+        ["update-ref", "refs/bisect/bad", "HEAD"],
+        ["update-ref", "refs/heads/ä/b", "HEAD"],
+        ["update-ref", "-d", "refs/heads/topic"],
+    ],
+)
+def test_a_ref_is_what_git_says(repo: Repository, tmp_path: Path, prepare: list[str]) -> None:
+    """Wherever it is kept, from every work tree; what only looks like one in the folder of refs is none."""
+    repo.git("branch", "topic")
+    repo.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "linked"))
+    if prepare:
+        repo.git(*prepare)
+    repo.commit("Next", {"README.md": "next\n"})
+    heads = repo.path / ".git" / "refs" / "heads"
+    (heads / "busy.lock").write_text(f"{'1' * 40}\n")
+    (heads / "zero").write_text(f"{'0' * 40}\n")
+    (heads / "bad").write_bytes(b"\xff\n")
+
+    for path in (repo.path, tmp_path / "linked"):
+        opened, listed = GitRepo.open(path), Repository(path).git("for-each-ref", "--format=%(refname) %(objectname)")
+        known = dict(line.split(" ") for line in listed.splitlines())
+        assert {name: opened.ref(name) for name in known} == known
+        near = ("main", "/main", "main/", "../heads/main", "MAIN", "", "busy.lock", "zero", "bad", "topic/x", "gone")
+        named = {f"refs/heads/{name}" for name in near} | {"refs/bisect/bad", "refs/heads/topic", "HEAD", "config"}
+        assert {name: opened.ref(name) for name in named} == {name: known.get(name) for name in named}
+
+
 def test_a_branch_in_the_way_of_a_folder_is_named(repo: Repository) -> None:
     """A branch called `sleep` makes `sleep/...` impossible: the hint says which one to rename."""
     repo.git("branch", "sleep")

@@ -405,13 +405,15 @@ def test_what_is_said_beside_an_ask_waits_over_nights() -> None:
 
 
 @pytest.mark.no_cover  # much work, and no line that others do not reach
-def test_two_thousand_corrections_are_mined() -> None:
+@pytest.mark.parametrize("count", [1_000, pytest.param(2_000, marks=pytest.mark.e2e)])
+def test_thousands_of_corrections_are_mined(count: int) -> None:
     """Hundreds of needs, each seen again and again."""
+    needs = count // 5
     many = [
-        session(f"s{n}", f"Add part {n}", "< x", f"No, put {thing(n % 400)} into folder {thing(n % 400)}", "< y")
-        for n in range(2_000)
+        session(f"s{n}", f"Add part {n}", "< x", f"No, put {thing(n % needs)} into folder {thing(n % needs)}", "< y")
+        for n in range(count)
     ]
 
     found = mined(*many)
 
-    assert (len(found.tasks), len(found.needs)) == (2_000, 400)
+    assert (len(found.tasks), len(found.needs)) == (count, needs)
