@@ -8,9 +8,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Le
 
+from skillopt_git import roles
 from skillopt_git.config import PERSONAL, Config, Setting, settings
+from skillopt_git.doors import About
 
 PAGE = Path(__file__).parent / "configuration.md"
+BACKENDS_PAGE = Path(__file__).parent / "backends.md"
 INTRODUCTION = """\
 <!-- Written by docs/generate.py; change skillopt_git/config.py and run `make docs`. -->
 
@@ -76,5 +79,86 @@ def _bound(limit: Any) -> str:
             raise ValueError(f"no words for {limit}")
 
 
+BACKENDS_INTRODUCTION = """\
+<!-- Written by docs/generate.py from the backends' modules; run `make docs`. -->
+
+# Backends
+
+A run has two model roles. The **target** answers tasks under the documents that are taught; the **optimizer** mines,
+judges rubrics and proposes edits. Each has a backend and a model: `replay.backend` and `replay.model` for the target,
+`replay.optimizer_backend` and `replay.optimizer_model` for the optimizer, which is the target's own where they are
+empty. There is no default, for what answers decides what the figures mean.
+
+    export SKILLOPT_REPLAY_BACKEND=anthropic SKILLOPT_REPLAY_SEND=reviewed
+    skillopt-git doctor                # is the key there, and where would requests go?
+    skillopt-git dry-run --outgoing    # every word that would leave this machine; nothing is sent
+    skillopt-git run --estimate        # how many calls, tokens and dollars at most
+    skillopt-git run
+
+## What leaves your machine
+
+Nothing, until you say what may: `replay.send` in your own settings file, in the environment, or as the answer to the
+one question of `skillopt-git init`. `"reviewed"` sends only tasks that people reviewed (`.skillopt/tasks/`), `"mined"`
+also what was mined from your sessions, after secrets, addresses and names of homes were taken out. Beside these tasks a
+model hears the documents that are taught (as they are on the base branch), the wishes behind the tasks, the model's own
+earlier answers, `propose.preferences`, and what people refused, with their reasons. Never: tool output, other files,
+what is marked personal.
+
+- Requests go to the backend's own hosts, to `replay.base_url` and to `replay.hosts`; an address that an environment
+  variable brings along counts only if its host is among these (exit 5 otherwise). No redirect is followed.
+- Only this machine is spoken to without encryption.
+- Keys come from the environment alone, and stand in no argument, file, log, cache or cassette.
+- A repository's settings can choose no backend, address, key or host, and cannot widen `replay.send`.
+- What was typed or answered goes to a model between random fences that it is told not to obey.
+- A server on this machine needs no consent.
+
+## What it costs
+
+`budget.tokens`, `budget.usd` and `budget.minutes` bound a night, `budget.week_*` seven days. Each call reserves what it
+may cost before it is made. At the limit what is judged is finished, the rest is said, and the run ends with exit 0; the
+next night goes on from the answers that are there. Without a known price only tokens count, and a limit in dollars is
+refused. Nothing is asked twice within a run, and an answer that is in the call cache costs nothing.
+
+## What models are asked
+
+`skillopt-git prompts` lists the prompts, `skillopt-git prompts reflect` shows one. A repository may word its own: a
+file `.skillopt/prompts/reflect.md.j2` on the base branch stands in for the shipped one. Such a template sees its values
+and reaches nothing else.
+
+## A backend that is not there
+
+One small call asks both models whether they are there, before anything is spent. A wrong key, a spent quota, an unknown
+model or a missing program ends the run with exit 1, a network that is down with exit 75, in the provider's own words.
+Nothing is recorded then, and the error is never taken for an answer.
+"""
+
+
+def backends_page() -> str:
+    every = [roles.about(name) for name in sorted(roles.BACKENDS)]
+    rows = [f"| `{item.name}` | {item.title} | {_sent(item)} |" for item in every]
+    table = "| backend | | what is sent goes to |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+    return "\n".join([BACKENDS_INTRODUCTION, "## The backends\n", table, *map(_backend, every)])
+
+
+def _sent(item: About) -> str:
+    return ", ".join(f"`{host}`" for host in item.hosts) or ("where you say" if item.sends else "nobody")
+
+
+def _backend(item: About) -> str:
+    facts = {
+        "How the documents reach the model": item.documents,
+        "Set-up": item.setup,
+        "Key": ", ".join(f"`{name}`" for name in item.keys),
+        "Address": f"`{item.address}`" if item.address else "",
+        "Model, where none is named": f"`{item.model}`" if item.model else "",
+        "What leaves the machine": item.leaves,
+        "Cost": item.cost,
+        "Limits": item.limits,
+    }
+    told = "\n".join(f"- **{name}.** {text}" for name, text in facts.items() if text)
+    return f"### `{item.name}`: {item.title}\n\n{told}\n"
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    BACKENDS_PAGE.write_text(backends_page(), encoding="utf-8")

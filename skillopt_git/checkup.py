@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from skillopt_git import __version__, roles, wiring
+from skillopt_git import __version__, modelcheck, wiring
 from skillopt_git.agents import AGENTS, Agent
 from skillopt_git.config import FILE_NAME, Config, load, user_file
 from skillopt_git.errors import ConfigError, SkilloptError, UsageError
@@ -24,6 +24,7 @@ from skillopt_git.findings import Finding, Findings
 from skillopt_git.gitrepo import GitRepo, execute
 from skillopt_git.keeping import usable
 from skillopt_git.model import Skipped
+from skillopt_git.modelcheck import ModelState
 from skillopt_git.ports import SessionSource
 from skillopt_git.private import Checkpoint, Private, record
 from skillopt_git.targets import Base, default_base
@@ -88,8 +89,7 @@ class Checkup:
     sources: tuple[SourceState, ...]
     settings: tuple[SettingsFile, ...]
     source: str
-    backend: str | None
-    simulated: bool
+    models: ModelState
     time_zone: str
     vitals: Vitals | None
     findings: tuple[Finding, ...]
@@ -116,7 +116,7 @@ def check(
     sources = tuple(_sources(config, environ, found, checkpoint, first))
     base = _base(repo, config, found) if repo else None
     state = _repository_state(repo, base, checkpoint) if repo else None
-    backend, simulated = _backend(config, found)
+    models = modelcheck.look(config, environ, found)
     found.add(*_about_sources(sources), *(Finding(what=note) for note in wiring.unread(config)))
     found.add(*_about_private(state))
     vitals = look(repo, config, environ, found, base=base, now=now) if repo else None
@@ -128,8 +128,7 @@ def check(
         sources=sources,
         settings=tuple(_settings_files(root, environ)),
         source=config.harvest.source,
-        backend=backend,
-        simulated=simulated,
+        models=models,
         time_zone=config.propose.time_zone,
         vitals=vitals,
         findings=tuple(found.told),
@@ -178,17 +177,6 @@ def _speaks_of_us(pyproject: Path) -> bool:
         return "skillopt" in tomllib.loads(pyproject.read_text(encoding="utf-8")).get("tool", {})
     except (OSError, ValueError):  # what is wrong with it was found when the settings were loaded
         return False
-
-
-def _backend(config: Config, found: Findings) -> tuple[str | None, bool]:
-    """Its name, and whether what it says is simulated."""
-    if not config.replay.backend:
-        return None, False
-    try:
-        return config.replay.backend, roles.chosen_model(config).simulated
-    except ConfigError as error:
-        found.fault(error)
-    return config.replay.backend, False
 
 
 def _base(repo: GitRepo, config: Config, found: Findings) -> Base | None:

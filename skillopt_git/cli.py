@@ -43,6 +43,7 @@ VERBS: Verbs = {
     "reject": ("skillopt_git.commands.reject", "Refuse a proposal or one of its edits, and remember it."),
     "rejections": ("skillopt_git.commands.rejections", "Look at what was refused, or allow it again."),
     "revert": ("skillopt_git.commands.revert", "Unlearn one adopted rule."),
+    "prompts": ("skillopt_git.commands.prompts", "Show what models are asked, in words."),
     "verify": ("skillopt_git.commands.verify", "Recompute a proposal's verdicts from their recorded evidence."),
     "simulate": ("skillopt_git.commands.simulate", "Show how often the gate errs, from this repository's own figures."),
     "ledger": ("skillopt_git.commands.ledger", "Look at the repository's memory, check it, bring it to other clones."),

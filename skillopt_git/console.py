@@ -54,6 +54,12 @@ class Console:
         self._close_line()
         print(_harmless(text), file=self._stdout)
 
+    def ask(self, question: str) -> str:
+        """What somebody types in answer, folded; "" where nobody does any more."""
+        self._close_line()
+        print(_harmless(question), end="", file=self._stdout, flush=True)
+        return sys.stdin.readline().strip().casefold()
+
     def page(self, lines: Iterable[str]) -> None:
         """Lines of prose: on a terminal broken between words, the rest of a line indented below its beginning."""
         width = _rich(self._stdout).width

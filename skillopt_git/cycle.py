@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -61,7 +61,7 @@ class Inputs:
     """What a night starts from. `reading` is None when no sessions are to be looked for.
 
     `reader` knows in which words people wish for something, `people` whose names are no part of a rule; `machine` is
-    what the ledger calls this one.
+    what the ledger calls this one. `only_reviewed`: no model may see a task that nobody reviewed.
     """
 
     reading: Reading | None
@@ -73,6 +73,7 @@ class Inputs:
     reader: Reader = field(default_factory=usual_reader)
     people: frozenset[str] = frozenset()
     machine: str = ""
+    only_reviewed: bool = False
     evidence_of: Callable[[str], Evidence | None] = lambda _: None
 
 
@@ -188,7 +189,21 @@ def _known(read: Harvest | None, private: Bank, admitted: Admitted, inputs: Inpu
         needs={need: text for need, text in needs.items() if need in heard},
         counts=counts,
         machine=inputs.machine,
+        withheld=_withheld(tasks, inputs),
     )
+
+
+def _withheld(tasks: Sequence[Task], inputs: Inputs) -> frozenset[str]:
+    if not inputs.only_reviewed:
+        return frozenset()
+    reviewed = {task.id: task for file in inputs.files if file.reviewed for task in file.tasks}
+    return frozenset(task.id for task in tasks if not _as_reviewed(task, reviewed.get(task.id)))
+
+
+def _as_reviewed(task: Task, reviewed: Task | None) -> bool:
+    """Whether this task's words are those that were reviewed: of one that is known here too, ours count."""
+    words = ("ask", "context", "rubric", "reference", "checks")
+    return reviewed is not None and all(getattr(task, name) == getattr(reviewed, name) for name in words)
 
 
 def _counting(bank: Bank) -> tuple[Sighting, ...]:
@@ -254,7 +269,7 @@ def usable(
     known: Known, models: Models, config: Config, skill: Document | None
 ) -> tuple[tuple[Task, ...], tuple[str, ...]]:
     """The tasks to replay, those of the most frequent needs first, and notes on those left out or weakly judged."""
-    hindered = {task.id: _hindrance(task, models, known.bank.replaced) for task in known.tasks}
+    hindered = {task.id: _hindrance(task, models, known) for task in known.tasks}
     fit = [task for task in known.tasks if hindered[task.id] is None]
     fit.sort(key=lambda task: -max(map(known.sessions, task.needs), default=0))
     cap = config.mine.max_tasks
@@ -269,9 +284,11 @@ def usable(
     return tuple(chosen[:cap]), tuple(sorted(_counted(count, why) for why, count in left.items() if count))
 
 
-def _hindrance(task: Task, models: Models, replaced: Collection[str]) -> str | None:
+def _hindrance(task: Task, models: Models, known: Known) -> str | None:
     """Why a task cannot be replayed."""
-    if any(need in replaced for need in task.needs):
+    if task.id in known.withheld:
+        return "left out: not reviewed, and replay.send lets nothing else go to a model"
+    if any(need in known.bank.replaced for need in task.needs):
         return "left out: a later wish replaced what was asked for then"
     if not judgeable(task):
         return "left out: nothing to check an answer by"

@@ -52,6 +52,7 @@ class Known:
     counts: Mapping[str, Seen] = field(default_factory=dict)  # by need
     machine: str = ""  # what the ledger calls this one
     personal: int = 0
+    withheld: frozenset[str] = frozenset()  # tasks that no model may see, by id
 
     def sessions(self, need: str | None) -> int:
         """In how many sessions a need came up."""

@@ -249,7 +249,11 @@ class Night:
         return tuple(
             task
             for task in self.known.tasks
-            if task.golden and not task.personal and judgeable(task) and task.id not in self.models.skipped
+            if task.golden
+            and not task.personal
+            and judgeable(task)
+            and task.id not in self.models.skipped
+            and task.id not in self.known.withheld
         )
 
     def _fit(self, edit: Edit, document: Document, beside: Sequence[Edit]) -> bool:

@@ -96,11 +96,11 @@ def run(
 ) -> Ran:
     """One night in the repository at `path`, from now on; `clock` tells the time."""
     shop = open_workshop(path, config, now=clock(), simulated=model.simulated)
-    door = model.open(shop.private, shop.redact)
+    door = model.open(shop.private, shop.redact, wiring.prompts(shop.repo, shop.base))
     with shop.private.lock() if options.records else _unlocked():
         review = _review(shop, config, options)
         shop = review.at_base(shop) if review is not None and options.pr else shop
-        return _Run(shop, config, options, door, clock, notify, review).whole()
+        return _Run(shop, config, options, door, clock, notify, model.only_reviewed, review).whole()
 
 
 def _review(shop: Workshop, config: Config, options: Options) -> Review | None:
@@ -155,6 +155,7 @@ class _Run:
     door: ModelDoor
     clock: Callable[[], datetime]
     notify: Listener
+    only_reviewed: bool
     review: Review | None = None
 
     @property
@@ -279,6 +280,7 @@ class _Run:
             reader=known,
             people=wiring.committers(shop.repo, shop.base, known),
             machine=shop.private.machine(),
+            only_reviewed=self.only_reviewed,
             evidence_of=shop.ledger.evidence,
         )
 

@@ -9,6 +9,8 @@ from hashlib import sha256
 from skillopt_git import render
 from skillopt_git.errors import ConfigError
 
+PROMPT_ENDING = ".md.j2"
+
 
 @dataclass(frozen=True, slots=True)
 class Prompts:

@@ -16,6 +16,7 @@ from skillopt_git.config import Config
 from skillopt_git.consolidate import judge_question
 from skillopt_git.cycle import ModelDoor
 from skillopt_git.doors import About, Asked, Opened
+from skillopt_git.egress import Destination, destination, refuse_unasked
 from skillopt_git.errors import UsageError
 from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.learned import Models
@@ -44,15 +45,25 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
-    """Which models a run uses: whether they are a simulation, and how they are opened once the tasks are known."""
+    """Which models a run uses: whether they are a simulation, and how they are opened once the tasks are known.
+
+    `only_reviewed`: nothing that was mined may reach them.
+    """
 
     simulated: bool
-    open: Callable[[Private, Redactor], ModelDoor]
+    open: Callable[[Private, Redactor, Prompts], ModelDoor]
+    only_reviewed: bool = False
 
 
 def parts(config: Config) -> tuple[Part, Part]:
     """Target and optimizer. What is not said of the optimizer is as for the target, where both have one backend."""
     chosen = config.replay
+    if not chosen.backend:
+        raise UsageError(
+            "no backend is chosen",
+            "`--backend mock` simulates a night without a model; `skillopt-git init` writes a settings file, and "
+            "replay.backend in your own file or SKILLOPT_REPLAY_BACKEND chooses one for good",
+        )
     target = Part(
         role="target",
         backend=chosen.backend,
@@ -81,43 +92,72 @@ def about(name: str) -> About:
 
 def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> ModelChoice:
     """By `replay.backend`. There is no default: what answers decides what the figures mean."""
-    if not config.replay.backend:
-        raise UsageError(
-            "no backend is chosen",
-            "`--backend mock` simulates a night without a model; `skillopt-git init` writes a settings file, and "
-            "replay.backend in your own file or SKILLOPT_REPLAY_BACKEND chooses one for good",
-        )
     both = parts(config)
     doors = [look_up("backend", part.backend, BACKENDS) for part in both]
     simulated = {part.backend == "mock" for part in both}
     if len(simulated) > 1:
         raise UsageError("the simulation plays both roles or none", "name one backend, or two real ones")
 
-    def opened(private: Private, redact: Redactor) -> ModelDoor:
+    going = destinations(config, environ)
+    refuse_unasked(going, config.replay.send)
+
+    def opened(private: Private, redact: Redactor, prompts: Prompts) -> ModelDoor:
         def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
-            asked = [
-                Asked(
-                    role=part.role,
-                    model=part.model,
-                    base_url=part.base_url,
-                    key_env=part.key_env,
-                    replay=config.replay,
-                    environ=environ,
-                    state=private.folder / part.backend,
-                    redact=redact,
-                    tasks=tasks,
-                    needs=needs,
-                )
-                for part in both
-            ]
+            asked = [asked_of(part, config, environ, private, redact, prompts, tasks, needs) for part in both]
             target: Opened = doors[0](asked[0])
             same = replace(both[1], role="target") == both[0]
             optimizer: Opened = target if same else doors[1](asked[1])
-            return models(target, optimizer, tasks, private, redact, jobs=config.replay.jobs)
+            return models(target, optimizer, tasks, private, redact, jobs=config.replay.jobs, prompts=prompts)
 
         return door
 
-    return ModelChoice(simulated=simulated == {True}, open=opened)
+    away = any(not item.here for item in going)
+    return ModelChoice(
+        simulated=simulated == {True}, open=opened, only_reviewed=away and config.replay.send == "reviewed"
+    )
+
+
+def asked_of(
+    part: Part,
+    config: Config,
+    environ: Mapping[str, str],
+    private: Private,
+    redact: Redactor,
+    prompts: Prompts,
+    tasks: Sequence[Task],
+    needs: Mapping[str, str],
+) -> Asked:
+    return Asked(
+        role=part.role,
+        model=part.model,
+        base_url=part.base_url,
+        key_env=part.key_env,
+        replay=config.replay,
+        environ=environ,
+        state=private.folder / part.backend,
+        redact=redact,
+        prompts=prompts,
+        tasks=tasks,
+        needs=needs,
+    )
+
+
+def destinations(config: Config, environ: Mapping[str, str] = os.environ) -> tuple[Destination, Destination]:
+    """To whom the requests of target and optimizer go. A cassette that records sends what the recorded one does."""
+
+    def of(part: Part) -> Destination:
+        name = config.replay.record if part.backend == "cassette" and config.replay.record else part.backend
+        return destination(
+            part.role,
+            about(name),
+            model=part.model,
+            base_url=part.base_url,
+            environ=environ,
+            hosts=config.replay.hosts,
+        )
+
+    target, optimizer = parts(config)
+    return of(target), of(optimizer)
 
 
 def models(
@@ -138,6 +178,13 @@ def models(
 
     answering = kept(target)
     reflecting = answering if optimizer is target else kept(optimizer)
+    return judged(answering, reflecting, tasks, skipped=target.skipped, prompts=prompts)
+
+
+def judged(
+    target: Backend, optimizer: Backend, tasks: Sequence[Task], *, skipped: Mapping[str, str], prompts: Prompts
+) -> Models:
+    """Both roles, with the judge that these tasks need."""
     question = partial(judge_question, prompts=prompts)
-    judge = TaskJudge(rubric=RubricJudge(optimizer=reflecting, prompt=question)).used_for(tasks)
-    return Models(target=answering, optimizer=reflecting, judge=judge, skipped=target.skipped, prompts=prompts)
+    judge = TaskJudge(rubric=RubricJudge(optimizer=optimizer, prompt=question)).used_for(tasks)
+    return Models(target=target, optimizer=optimizer, judge=judge, skipped=skipped, prompts=prompts)

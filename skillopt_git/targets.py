@@ -13,6 +13,7 @@ from skillopt_git.remote import remote_name
 
 NAMES = frozenset({"SKILL.md", "CLAUDE.md", "AGENTS.md"})
 SHARED_TASKS = ".skillopt/tasks"
+OWN_PROMPTS = ".skillopt/prompts"
 TASKS_FILE = re.compile(r"\.skillopt/tasks/[^/]+\.json")
 MOST_LINKS = 5
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from skillopt_git import __version__, edits, languages
 from skillopt_git.config import Config
 from skillopt_git.cycle import Reading
 from skillopt_git.errors import ConfigError, SafetyError, Skipped
-from skillopt_git.gitrepo import GitRepo
+from skillopt_git.gitrepo import GitRepo, kind
 from skillopt_git.history import authors
 from skillopt_git.ids import digest
 from skillopt_git.index import Index
@@ -27,9 +27,10 @@ from skillopt_git.model import Document, DocumentKind
 from skillopt_git.needs import people
 from skillopt_git.ports import Forge, Redaction, SessionSource
 from skillopt_git.private import Private
+from skillopt_git.prompts import PROMPT_ENDING, Prompts
 from skillopt_git.remote import the_remote
 from skillopt_git.scope import Scope
-from skillopt_git.targets import Base, allowed, document_entry
+from skillopt_git.targets import OWN_PROMPTS, Base, allowed, document_entry
 from skillopt_git.window import Window
 from skillopt_git.worktrees import worktree_folders
 
@@ -229,6 +230,20 @@ def document(repo: GitRepo, base: Base, path: str, kind: DocumentKind) -> Docume
         return Document(path=path, kind=kind, text=edits.scaffold(kind, path), blob=None)
     text = edits.decode(repo.blob(entry.sha))
     return Document(path=entry.path, kind=kind, text=text, blob=entry.sha, mode=entry.mode)
+
+
+def prompts(repo: GitRepo, base: Base) -> Prompts:
+    """What models are asked: the repository's own templates at the base commit, the shipped ones for the rest."""
+    own: dict[str, str] = {}
+    for entry in repo.paths(base.commit, OWN_PROMPTS):
+        name = PurePosixPath(entry.path).name
+        if not name.endswith(PROMPT_ENDING) or kind(entry) != "a file":
+            raise ConfigError(f"{entry.path} is no template of a prompt", f"a template is a file NAME{PROMPT_ENDING}")
+        own[name.removesuffix(PROMPT_ENDING)] = edits.decode(repo.blob(entry.sha))
+    try:
+        return Prompts(own)
+    except ConfigError as error:
+        raise ConfigError(f"{OWN_PROMPTS} at {base.branch}: {error.message}", error.hint) from None
 
 
 # --- whether to run at all ----------------------------------------------------------------------------------------

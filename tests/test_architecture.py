@@ -24,11 +24,15 @@ PLACES = {
         ("branches", "present", "private", "publish", "record", "reunion", "taskbranch", "tasksfile"),
         "keepers",
     ),
-    **dict.fromkeys(("wiring", "roles", "workshop", "placing", "nightly", "checkup", "console", "crash"), "wiring"),
+    **dict.fromkeys(
+        ("wiring", "consent", "modelcheck", "workshop", "placing", "nightly", "checkup", "console", "crash"),
+        "wiring",
+    ),
     **dict.fromkeys(
         ("bundle", "finishing", "keeping", "proposing", "outside", "rebuilding", "refusing", "reviewing"), "wiring"
     ),
     **dict.fromkeys(("pinning", "scheduled", "scheduling", "vitals"), "wiring"),
+    **dict.fromkeys(("consent", "modelcheck", "rehearsal", "roles"), "wiring"),
     **dict.fromkeys(("hearing", "pulls", "unlearning", "waiting"), "keepers"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),

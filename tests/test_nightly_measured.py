@@ -23,6 +23,7 @@ from skillopt_git.model import Task
 from skillopt_git.nightly import Options, Ran
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.private import Private
+from skillopt_git.prompts import Prompts
 from skillopt_git.redact import Redactor
 from tests.helpers import Repository
 from tests.nights import PNPM, RULE, SKILL, TICKET, Run, obedient, sessions, taught
@@ -34,7 +35,7 @@ def choice(
     backend = replace(Scripted(script=script, asked=[]), **fields)
     opened_ = Opened(backend=backend)
 
-    def opened(private: Private, redact: Redactor) -> ModelDoor:
+    def opened(private: Private, redact: Redactor, _: Prompts) -> ModelDoor:
         def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
             return roles.models(opened_, opened_, tasks, private, redact)
 

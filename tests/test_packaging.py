@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from docs.generate import PAGE, page
+from docs.generate import BACKENDS_PAGE, PAGE, backends_page, page
 from skillopt_git import __version__
 
 ROOT = Path(__file__).parent.parent
@@ -100,9 +100,10 @@ def test_every_library_is_explained_and_bounded() -> None:
     assert set(re.findall(r"\[([\w-]+)\]\(https:", reasons)) == set(names)
 
 
-def test_the_page_of_settings_is_fresh() -> None:
-    """`make docs` was run after the last change of a setting."""
+def test_the_pages_of_settings_and_backends_are_fresh() -> None:
+    """`make docs` was run after the last change of a setting or a backend."""
     assert PAGE.read_text(encoding="utf-8") == page()
+    assert BACKENDS_PAGE.read_text(encoding="utf-8") == backends_page()
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=[path.name for path in WORKFLOWS])

@@ -25,6 +25,7 @@ from skillopt_git.console import Console
 
 if TYPE_CHECKING:
     from skillopt_git.checkup import Checkup, RepositoryState, SourceState
+    from skillopt_git.modelcheck import ModelState
     from skillopt_git.vitals import Vitals
 
 
@@ -65,8 +66,9 @@ def _record(found: Checkup) -> dict[str, Any]:
         "repository": _repository(found.repository) if found.repository else None,
         "sources": [_source(item) for item in found.sources],
         "settings": [{"path": item.path, "there": item.there} for item in found.settings],
-        "backend": found.backend,
-        "simulated": found.simulated,
+        "backend": found.models.backend,
+        "simulated": found.models.simulated,
+        "models": [{"role": item.role, "to": item.to, "documents": item.documents} for item in found.models.roles],
         "time_zone": found.time_zone,
         "memory": _memory(found.vitals) if found.vitals else None,
         "healthy": found.healthy,
@@ -143,7 +145,9 @@ def _page(found: Checkup) -> Iterator[str]:
     for file in found.settings:
         yield f"  {file.path}: {'read' if file.there else 'no settings'}"
     yield f"  source: {found.source}"
-    yield f"  backend: {_backend(found)}"
+    yield f"  backend: {_backend(found.models)}"
+    for item in found.models.roles:
+        yield f"    {item.role}: {item.to}. {item.documents}"
     yield f"  time zone: {found.time_zone}"
     yield from ("", "Findings" if found.findings else "Nothing wants attention.")
     for finding in found.findings:
@@ -188,10 +192,10 @@ def _about_repository(state: RepositoryState | None) -> Iterator[str]:
             yield f"  {source}: {home} was read up to {minute(time)} UTC"
 
 
-def _backend(found: Checkup) -> str:
-    if found.backend is None:
+def _backend(models: ModelState) -> str:
+    if models.backend is None:
         return "none; `run` needs one, as `--backend mock` or in your own settings"
-    return f"{found.backend}, a simulation, which needs nothing" if found.simulated else found.backend
+    return f"{models.backend}, a simulation, which needs nothing" if models.simulated else models.backend
 
 
 def _about_memory(vitals: Vitals) -> Iterator[str]:

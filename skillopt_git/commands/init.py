@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ from skillopt_git.console import Console
 from skillopt_git.errors import UsageError
 
 if TYPE_CHECKING:
+    from skillopt_git.consent import Own
     from skillopt_git.pinning import Pin
 
 
@@ -33,10 +35,17 @@ def command(
             help="What the workflow pins its action to; without it, what this copy was installed from.",
         ),
     ] = None,
+    send: Annotated[
+        str | None,
+        typer.Option(
+            help="What models may be sent: `reviewed` (tasks that people reviewed) or `mined` (also what was mined "
+            "from your sessions, redacted). Without it, `init` asks once, on a terminal.",
+        ),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Write a settings file and a skill to teach; overwrite nothing."""
-    from skillopt_git import edits, wiring  # what it needs would slow down every start
+    from skillopt_git import consent, edits, wiring  # what it needs would slow down every start
     from skillopt_git.config import FILE_NAME
     from skillopt_git.gitrepo import GitRepo
 
@@ -50,21 +59,30 @@ def command(
     files = {FILE_NAME: _settings_file(), skill: edits.scaffold("skill", skill)}
     if pin is not None:
         files[WORKFLOW] = _workflow(pin)
+    console = Console()
+    own = consent.settle(root, send, console, asks=not json)
     made = [name for name, text in files.items() if _create(root, name, text)]
     kept = [name for name in files if name not in made]
-    console = Console()
+    if own is not None:
+        (made if own.made else kept).append(own.path)
     if json:
         console.json({"v": 1, "made": made, "kept": kept})
         return
-    for name in made:
-        console.out(f"wrote {name}")
-    for name in kept:
-        console.out(f"kept  {name} (it was there)")
+    _tell(console, made, kept, own)
     console.out("Commit what was written. `skillopt-git run --backend mock` then simulates a first night.")
     if pin is not None:
         console.out(_NEXT)
         if WORKFLOW in made and not pin.known:
             console.out(_UNPINNED.format(file=WORKFLOW, pin=pin))
+
+
+def _tell(console: Console, made: Sequence[str], kept: Sequence[str], own: Own | None) -> None:
+    for name in made:
+        console.out(f"wrote {name}")
+    for name in kept:
+        console.out(f"kept  {name} (it was there)")
+    if own is not None and not own.made:
+        console.out(f"Add to the last one what you decided:\n\n{own.text}")
 
 
 _NEXT = """\

@@ -1,0 +1,72 @@
+"""Whether the models of a run could be asked, as far as can be told without asking anybody."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from skillopt_git import roles
+from skillopt_git.config import Config
+from skillopt_git.doors import About
+from skillopt_git.errors import SkilloptError
+from skillopt_git.findings import Finding, Findings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleState:
+    """Who plays a role, where its requests go, and how the documents reach it."""
+
+    role: str
+    to: str
+    documents: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelState:
+    """`backend` is that of the target, None where none is chosen. A simulation asks nobody and has no `roles`."""
+
+    backend: str | None = None
+    simulated: bool = False
+    roles: tuple[RoleState, ...] = ()
+
+
+def look(config: Config, environ: Mapping[str, str], found: Findings) -> ModelState:
+    name = config.replay.backend
+    if not name:
+        return ModelState()
+    try:
+        simulated = roles.chosen_model(config, environ).simulated
+    except SkilloptError as error:
+        found.fault(error)
+        simulated = False
+    if simulated:
+        return ModelState(backend=name, simulated=True)
+    return ModelState(backend=name, roles=tuple(_roles(config, environ, found)))
+
+
+def _roles(config: Config, environ: Mapping[str, str], found: Findings) -> Iterator[RoleState]:
+    try:
+        both = list(zip(roles.parts(config), roles.destinations(config, environ), strict=True))
+    except SkilloptError:  # told already
+        return
+    told: set[str] = set()
+    for part, to in both:
+        known = roles.about(part.backend)
+        yield RoleState(role=part.role, to=to.told, documents=known.documents)
+        for finding in _missing(part, known, environ, here=to.here):
+            if finding.what not in told:
+                told.add(finding.what)
+                found.add(finding)
+
+
+def _missing(part: roles.Part, known: About, environ: Mapping[str, str], *, here: bool) -> Iterator[Finding]:
+    keys = (part.key_env,) if part.key_env else known.keys
+    if keys and not here and not known.program and not any(environ.get(name) for name in keys):
+        yield Finding(f"No key for {part.backend} is in the environment", f"set {' or '.join(keys)}", fault=True)
+    if known.extra and find_spec(known.extra) is None:
+        remedy = f"`pip install 'skillopt-git[{known.extra}]'`"
+        yield Finding(f"{part.backend} needs a package that is not installed", remedy, fault=True)
+    if known.program and shutil.which(known.program, path=environ.get("PATH")) is None:
+        yield Finding(f"There is no program `{known.program}` on the PATH", known.setup, fault=True)

@@ -1,0 +1,109 @@
+"""A night in which no model is asked: the simulation stands in, and what a model would have heard is kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from skillopt_git import roles
+from skillopt_git.config import Config
+from skillopt_git.cycle import ModelDoor
+from skillopt_git.doors import Opened, Spoken, spoken
+from skillopt_git.egress import Destination
+from skillopt_git.learned import Models
+from skillopt_git.model import Task
+from skillopt_git.ports import Backend, CallFailed, Reply, Request, Role
+from skillopt_git.private import Private
+from skillopt_git.prompts import SHIPPED, Prompts
+from skillopt_git.redact import Redactor
+from skillopt_git.wiring import look_up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """One request, as it would go out, and how often."""
+
+    to: Destination
+    purpose: str
+    said: Spoken
+    times: int
+
+
+@dataclass(slots=True)
+class Rehearsal:
+    """What would be sent by a run of these settings: `choice` opens the run, `sent` tells of it when it is over.
+
+    Only how often a model would be asked depends on the simulation's answers, and what it would be told about its own.
+    """
+
+    config: Config
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    asked: dict[Request, int] = field(default_factory=dict)
+    prompts: Prompts = SHIPPED
+
+    @property
+    def to(self) -> Mapping[Role, Destination]:
+        return {item.role: item for item in roles.destinations(self.config, self.environ)}
+
+    @property
+    def choice(self) -> roles.ModelChoice:
+        """Like a real run's, so that it reads and leaves out what that would."""
+        away = any(not item.here for item in self.to.values())
+        reviewed = away and self.config.replay.send == "reviewed"
+        return roles.ModelChoice(simulated=False, open=self._opened, only_reviewed=reviewed)
+
+    def _opened(self, private: Private, redact: Redactor, prompts: Prompts) -> ModelDoor:
+        self.prompts = prompts
+
+        def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
+            part = replace(roles.parts(self.config)[0], backend="mock", model="")
+            asked = roles.asked_of(part, self.config, self.environ, private, redact, prompts, tasks, needs)
+            acted: Opened = look_up("backend", "mock", roles.BACKENDS)(asked)
+            listening = _Listening(acted.backend, self.asked)
+            return roles.judged(listening, listening, tasks, skipped=acted.skipped, prompts=prompts)
+
+        return door
+
+    @property
+    def sent(self) -> tuple[Sent, ...]:
+        return tuple(
+            Sent(to=self.to[request.role], purpose=request.purpose, said=spoken(request, self.prompts), times=times)
+            for request, times in self.asked.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Listening:
+    """A backend that keeps what it is asked, as often as it is. No simulation to whoever asks, for a real run asks
+    whether its models are there."""
+
+    inner: Backend
+    asked: dict[Request, int]
+    simulated: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def model(self) -> str:
+        return self.inner.model
+
+    @property
+    def deterministic(self) -> bool:
+        return self.inner.deterministic
+
+    @property
+    def settings(self) -> Mapping[str, str | int | float | bool]:
+        return self.inner.settings
+
+    @property
+    def knows(self) -> str:
+        return self.inner.knows
+
+    def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
+        for request in requests:
+            plain = replace(request, sample="")
+            self.asked[plain] = self.asked.get(plain, 0) + 1
+        return self.inner.complete(requests)

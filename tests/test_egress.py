@@ -1,0 +1,95 @@
+"""What may leave this machine, and where it may go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skillopt_git.doors import About
+from skillopt_git.egress import Destination, destination, refuse_unasked
+from skillopt_git.errors import SafetyError, UsageError
+
+ACME = About(
+    name="acme",
+    title="",
+    documents="",
+    setup="",
+    leaves="",
+    cost="",
+    limits="",
+    model="acme-1",
+    hosts=("api.acme.example", ".models.acme.example"),
+    address="ACME_BASE_URL",
+)
+
+
+def going(about: About = ACME, environ: dict[str, str] | None = None, **fields: Any) -> Destination:
+    given: dict[str, Any] = {"model": "", "base_url": "", "hosts": ()} | fields
+    return destination("target", about, environ=environ or {}, **given)
+
+
+def test_a_backend_speaks_to_its_usual_host() -> None:
+    """Unless somebody said otherwise."""
+    assert (going().host, going().model, going().here) == ("api.acme.example", "acme-1", False)
+    assert going(model="acme-2").told == "acme (acme-2) at api.acme.example"
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:8080/v1", "http://localhost:1", "http://[::1]:8080"])
+def test_this_machine_needs_no_encryption(address: str) -> None:
+    assert going(base_url=address).here
+    assert "on this machine" in going(base_url=address).told
+
+
+@pytest.mark.parametrize(
+    "address", ["http://api.acme.example/v1", "http://gateway.example", "http://127.0.0.1.example"]
+)
+def test_another_machine_is_not_spoken_to_in_the_clear(address: str) -> None:
+    with pytest.raises(SafetyError, match="without encryption"):
+        going(base_url=address)
+
+
+def test_an_address_of_ones_own_settings_is_an_allowed_host() -> None:
+    """Whoever wrote it there meant it."""
+    assert going(base_url="https://gateway.example/v1").host == "gateway.example"
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("api.acme.example", True),
+        ("eu.models.acme.example", True),
+        ("gateway.example", True),
+        ("models.acme.example.evil.example", False),
+        ("evil-api.acme.example", False),
+        ("elsewhere.example", False),
+    ],
+)
+def test_an_address_from_the_environment_counts_only_if_its_host_is_known(host: str, allowed: bool) -> None:
+    """Another program may have put it there."""
+    environ = {"ACME_BASE_URL": f"https://{host}/v1"}
+    if allowed:
+        assert going(environ=environ, hosts=("gateway.example",)).host == host
+        return
+    with pytest.raises(SafetyError, match=host) as raised:
+        going(environ=environ, hosts=("gateway.example",))
+    assert f'replay.hosts = ["{host}"]' in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "address", ["gateway.example", "https://", "file:///etc/passwd", "https://[::1", "ftp://a.example"]
+)
+def test_what_is_no_address_is_said(address: str) -> None:
+    with pytest.raises(UsageError, match="no address of a server"):
+        going(base_url=address)
+
+
+def test_nothing_is_sent_before_somebody_said_what_may_be() -> None:
+    """This machine, and a backend that sends nothing, need no word."""
+    silent = About(name="paper", title="", documents="", setup="", leaves="", cost="", limits="", sends=False)
+    here = (going(silent), going(base_url="http://127.0.0.1:1"))
+    refuse_unasked(here, "")
+    refuse_unasked((*here, going()), "reviewed")
+    with pytest.raises(UsageError, match="nobody said what may be sent to acme"):
+        refuse_unasked((*here, going()), "")
+    assert going(silent).told == "paper, which sends nothing"
