@@ -163,7 +163,13 @@ def _why(proposal: Proposal) -> str:
 
 def with_notes(body: str, before: str) -> str:
     """The new body with a person's own notes as they were; all of it fits what a forge takes."""
-    notes = _NOTES.search(before.replace("\r\n", "\n"))
+    notes = own_notes(before)
     if notes is None:
         return body
-    return _NOTES.sub(lambda _: notes[0][:MOST_KEPT], body)
+    return _NOTES.sub(lambda _: notes[:MOST_KEPT], body)
+
+
+def own_notes(body: str) -> str | None:
+    """What stands between the two marks on a page, where they are there."""
+    notes = _NOTES.search(body.replace("\r\n", "\n"))
+    return None if notes is None else notes[0]

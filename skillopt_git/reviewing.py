@@ -15,6 +15,7 @@ from skillopt_git.hearing import OURS, Ears, Heard
 from skillopt_git.history import is_ancestor, merge_tree
 from skillopt_git.model import Event
 from skillopt_git.outcomes import GIVEN_UP
+from skillopt_git.pausing import Found, as_found, waiting
 from skillopt_git.ports import Forge, PullRequest
 from skillopt_git.pulls import PAUSE, Asked, Page, Teller, Told
 from skillopt_git.recall import Proposal
@@ -35,6 +36,7 @@ class Review:
     unasked: str = ""  # why there is no forge
     tells: bool = True  # whether pull requests are written to, and not only heard
     pulls: list[PullRequest] = field(default_factory=list)
+    heard: list[Heard] = field(default_factory=list)  # those of them that somebody may yet decide
 
     @property
     def name(self) -> str | None:
@@ -82,6 +84,24 @@ class Review:
         if paused is not None:
             raise Skipped(paused, "take the label away to go on")
 
+    def refuse_unread(self, shop: Workshop) -> None:
+        """Raises `Skipped` where as many nights as the settings say found what is proposed as people left it."""
+        found, after = self.found(shop), self.config.propose.pause_after
+        why = waiting(shop.ledger.told().events, found, after=after) if found is not None else None
+        if why is not None:
+            raise Skipped(why)
+
+    def found(self, shop: Workshop) -> Found | None:
+        """What people did so far to the pull request of the open proposal; None where there is none."""
+        published = (event for event in shop.ledger.told().events if event.type == "published")
+        tips = {str(event.data["tip"]) for event in published}
+        history, labels = shop.everything(), self.config.propose.labels
+        for item in (item for item in self.heard if item.pull.state == "open"):
+            proposal = history.proposal(item.pull.head)
+            if proposal is not None and not proposal.simulated and item.pull.base == proposal.base_branch:
+                return as_found(item, proposal, tips=tips, labels=labels)
+        return None
+
     def meet(self, shop: Workshop) -> tuple[Event, ...]:
         """What other clones recorded and what people did on the forge comes into the ledger; what came."""
         came: list[Event] = []
@@ -102,6 +122,7 @@ class Review:
             for pull in self.pulls
             if (proposal := history.proposal(pull.head)) is not None and _worth_asking(pull, proposal)
         ]
+        self.heard[:] = heard
         ears = Ears(
             history=history,
             published=[event for event in told if event.type == "published"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -42,11 +43,18 @@ def night(repo: Repository, home: Path) -> Night:
     began = datetime.now(UTC)
     count = iter(range(100))
 
-    def call(script: Any = obedient, *, bundle: Path | None = None, varies: bool = False, **flags: Any) -> Ran:
+    def call(
+        script: Any = obedient,
+        *,
+        bundle: Path | None = None,
+        varies: bool = False,
+        local: bool = False,
+        **flags: Any,
+    ) -> Ran:
         config = load(repo.path, flags={"harvest.claude_home": str(home)} | flags)
         model, _ = choice(script, deterministic=not varies)
         at = began + timedelta(days=next(count))
-        options = Options(anew=True, pr=bundle is None, bundle=bundle)
+        options = Options(anew=True, pr=bundle is None and not local, bundle=bundle)
         return nightly.run(repo.path, config, options, model=model, clock=lambda: at, notify=lambda _: None)
 
     return call
@@ -499,6 +507,119 @@ def test_a_pause_is_heard_before_the_job_that_learns(
     assert invoke("sync")["events"] == []
 
     assert (tmp_path / "output").read_text() == f"skipped=paused by the label skillopt:pause on {hub.pulls[1].url}\n"
+
+
+# --- nobody looks ------------------------------------------------------------------------------------------------
+
+
+def never(request: Request) -> Reply:
+    raise AssertionError(f"a model was asked to {request.purpose}")
+
+
+def test_nights_pause_while_nobody_looks_and_go_on_when_somebody_does(
+    repo: Repository,
+    home: Path,
+    hub: Hub,
+    night: Night,
+    invoke: Run,
+    say: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After seven that found the pull request as it was: then no model is asked and no night recorded."""
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+    sessions(home, repo, PNPM)
+    nights = [night() for _ in range(8)]
+    assert [ran.record["night"] for ran in nights] == list(range(1, 9))
+    assert invoke("sync")["paused"] == f"paused: {told_of(hub, nights[1])}"
+    assert (tmp_path / "output").read_text() == f"skipped=paused: {told_of(hub, nights[1])}\n"
+    (open_,) = invoke("status")["open"]
+    assert (open_["unread"], open_["paused"]) == (7, True)
+    assert "left alone for 7 nights; nights pause until somebody touches it\n" in say("status")
+    hub.said(1, "Marked as stale", STALE)
+    hub.said(1, "Nice tool!", GUEST)
+    hub.label(1, ["skillopt"])
+    before = repo.git("rev-parse", "refs/skillopt/ledger"), hub.server.git("for-each-ref")
+
+    for _ in range(2):
+        with pytest.raises(Skipped, match="was left alone for 7 nights, since"):
+            night(never)
+    assert (repo.git("rev-parse", "refs/skillopt/ledger"), hub.server.git("for-each-ref")) == before
+    assert night(never, **{"propose.pause_after": 8}).record["night"] == 9
+    with pytest.raises(Skipped, match="8 nights"):
+        night(never)
+
+    hub.said(1, "On it next week")
+
+    assert [night().record["night"] for _ in range(7)] == list(range(10, 17))
+    with pytest.raises(Skipped, match="7 nights"):
+        night(never)
+    hub.merged(1)
+    assert night().record["pull_request"] is None
+
+
+def told_of(hub: Hub, first: Ran) -> str:
+    return (
+        f"{hub.pulls[1].url} was left alone for 7 nights, since {first.record['started'][:10]}; nights go on when it "
+        "is merged, closed or commented on, or with propose.pause_after = 0"
+    )
+
+
+def test_a_run_that_is_paused_ends_well_and_says_why(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With whatever it is told by: one document, and a line in the summary of the step."""
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    monkeypatch.setattr(wiring, "SIMULATIONS", frozenset())
+    monkeypatch.setenv("SKILLOPT_PROPOSE_PAUSE_AFTER", "1")
+    sessions(home, repo, PNPM)
+    night()
+    night()
+
+    told = invoke("run", "--pr")
+
+    assert list(told) == ["v", "skipped"]
+    assert f"paused: {hub.pulls[1].url} was left alone for 1 night, since" in told["skipped"]
+    assert (tmp_path / "summary").read_text() == f"skipped: {told['skipped']}\n"
+
+
+def test_branches_alone_and_simulations_are_never_paused(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """Nobody is asked about a branch that stays here, and a simulation asks no model."""
+    sessions(home, repo, PNPM)
+    flags: dict[str, Any] = {"propose.pause_after": 1}
+    night(**flags)
+    night(**flags)
+    with pytest.raises(Skipped):
+        night(never, **flags)
+    repo.commit("Soon", {".skillopt.toml": "[propose]\npause_after = 1\n"})
+
+    assert invoke("run")["simulated"]
+    assert invoke("run", "--pr")["simulated"]
+    assert night(local=True, **flags).record["night"] == 3
+
+
+def test_nights_in_two_jobs_count_too_and_what_a_bundle_says_of_it_does_not(
+    repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job that learns cannot see the pull request; the one that proposes notes what it found."""
+    monkeypatch.setenv("SKILLOPT_PROPOSE_PAUSE_AFTER", "2")
+    sessions(home, repo, PNPM)
+    night()
+    for count in (1, 2):
+        path = tmp_path / f"{count}.json"
+        night(bundle=path)
+        record = json.loads(path.read_text())
+        next(item for item in record["events"] if item["type"] == "run")["data"]["found"] = {"mark": "forged"}
+        path.write_text(json.dumps(record))
+        assert invoke("sync")["paused"] is None
+        invoke("propose", str(path))
+        invoke("propose", str(path))
+
+    assert "was left alone for 2 nights" in invoke("sync")["paused"]
+    hub.approved(1)
+    assert invoke("sync")["paused"] is None
 
 
 # --- in two jobs -------------------------------------------------------------------------------------------------
