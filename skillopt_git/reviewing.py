@@ -17,7 +17,7 @@ from skillopt_git.model import Event
 from skillopt_git.outcomes import GIVEN_UP
 from skillopt_git.pausing import Found, as_found, waiting
 from skillopt_git.ports import Forge, PullRequest
-from skillopt_git.pulls import PAUSE, Asked, Page, Teller, Told
+from skillopt_git.pulls import PAUSE, Asked, Page, Teller, Told, unmarked
 from skillopt_git.recall import Proposal
 from skillopt_git.redact import without_hex
 from skillopt_git.remote import Remote
@@ -142,6 +142,7 @@ class Review:
             if item.opened_again is not None and self.forge is not None:
                 for label in sorted(item.pull.labels & OURS.keys()):
                     self.forge.unlabel(item.pull.number, label)
+                    self.forge.update(item.pull.number, title=unmarked(item.pull.title))
 
     # --- after learning ---
 
@@ -163,19 +164,21 @@ class Review:
         forge = self._open_forge()
         asked = Asked(labels=self.config.propose.labels, reviewers=self.config.propose.reviewers)
         teller = Teller(forge, self.pulls, asked)
-        notes = teller.put_away(shop.everything().proposals)
         if proposal is None or (proposal.simulated and not self.simulated):
-            return Told(operation="closed" if notes else "none", notes=tuple(notes))
+            closed = teller.put_away(shop.everything().proposals, None, None)
+            return Told(operation="closed" if closed else "none", notes=tuple(closed))
         if frozen is not None:
-            return self._held(forge, proposal, frozen, notes)
-        told = teller.tell(proposal, page(shop, proposal, quotes=self.config.propose.quotes))
-        return replace(told, notes=(*notes, *told.notes))
+            told = self._held(forge, proposal, frozen)
+        else:
+            told = teller.tell(proposal, page(shop, proposal, quotes=self.config.propose.quotes))
+        closed = teller.put_away(shop.everything().proposals, proposal, told.pull)
+        return replace(told, notes=(*closed, *told.notes))
 
-    def _held(self, forge: Forge, proposal: Proposal, why: str, notes: list[str]) -> Told:
+    def _held(self, forge: Forge, proposal: Proposal, why: str) -> Told:
         pull = next((item for item in self.pulls if item.head == proposal.branch and item.state == "open"), None)
         if pull is not None:
             forge.comment(pull.number, "frozen", _FROZEN.format(why=why))
-        return Told(operation="held", pull=pull, url=pull.url if pull else None, notes=tuple(notes))
+        return Told(operation="held", pull=pull, url=pull.url if pull else None)
 
     def refuse_public(self, shop: Workshop) -> None:
         """Raises `SafetyError` where everybody could read what is proposed and nobody said that this is right."""
