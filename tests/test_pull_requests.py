@@ -67,7 +67,7 @@ def outcomes(invoke: Run) -> list[tuple[str, str | None, str | None]]:
     return [(item["type"], item["text"], item["reason"]) for item in reversed(events) if item["type"] in kinds]
 
 
-def test_the_first_night_opens_a_pull_request_and_the_second_writes_nothing(
+def test_the_first_night_opens_a_pull_request_and_the_next_ones_write_nothing(
     repo: Repository, home: Path, hub: Hub, night: Night
 ) -> None:
     """Ready, for its rule is proven; found again by its branch, and left alone as it says what it said."""
@@ -85,10 +85,10 @@ def test_the_first_night_opens_a_pull_request_and_the_second_writes_nothing(
     hub.writes.clear()
     refs = hub.server.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads")
 
-    second = night()
+    again = [night() for _ in range(3)]
 
     assert hub.writes == []
-    assert second.record["pull_request"] == first.record["pull_request"]
+    assert [ran.record["pull_request"] for ran in again] == [first.record["pull_request"]] * 3
     assert hub.server.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads") == refs
 
 
@@ -357,6 +357,47 @@ def test_what_is_superseded_here_is_closed_there_marked_as_ours(
     assert outcomes(invoke) == [("rejected", RULE, "no")]
 
 
+def test_what_a_measured_proposal_takes_the_place_of_leads_to_it(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """Marked as ours before it is closed, by label and title; opened again it bears no mark, and stays open."""
+    sessions(home, repo, PNPM)
+    invoke("run", "--pr", "--allow-simulated")
+    title = hub.pulls[1].title
+    hub.writes.clear()
+
+    night()
+
+    assert hub.writes == ["create", "label", "label", "update", "comment", "close"]
+    assert (hub.pulls[1].state, hub.pulls[2].state) == ("closed", "open")
+    assert "skillopt:superseded" in hub.pulls[1].labels
+    assert hub.pulls[1].title == f"{title} - superseded"
+    assert hub.comments[1, "settled"].startswith("Superseded by\n- #2\n\nClosed by skillopt-git.")
+    hub.closed(2)
+    hub.reopened(1)
+    night()
+    assert (hub.pulls[1].state, hub.pulls[1].title) == ("open", title)
+
+
+def test_what_expired_leads_nowhere(repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run) -> None:
+    """Its branch went before anybody decided; what is proposed later did not take its place."""
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    title = hub.pulls[1].title
+    expire(repo, branch)
+
+    night()
+
+    assert hub.pulls[1].title == f"{title} - expired"
+    assert hub.comments[1, "settled"].startswith("Closed by skillopt-git.")
+
+
+def expire(repo: Repository, branch: str) -> None:
+    """By hand, in this clone alone."""
+    repo.git("branch", "-D", branch)
+    repo.git("update-ref", "-d", f"refs/remotes/origin/{branch}")
+
+
 def test_a_draft_is_opened_as_one(repo: Repository, home: Path, hub: Hub, night: Night) -> None:
     sessions(home, repo, PNPM)
 
@@ -507,6 +548,38 @@ def test_a_pause_is_heard_before_the_job_that_learns(
     assert invoke("sync")["events"] == []
 
     assert (tmp_path / "output").read_text() == f"skipped=paused by the label skillopt:pause on {hub.pulls[1].url}\n"
+
+
+@pytest.mark.parametrize(
+    ("zone", "at", "day"),
+    [
+        ("UTC", "2026-03-28T23:30:00", "2026-03-28"),
+        ("Europe/Berlin", "2026-03-28T22:59:59", "2026-03-28"),
+        ("Europe/Berlin", "2026-03-28T23:30:00", "2026-03-29"),  # a day of 23 hours
+        ("Europe/Berlin", "2026-10-24T22:30:00", "2026-10-25"),  # and one of 25
+        ("Europe/Berlin", "2026-10-25T22:30:00", "2026-10-25"),
+        ("America/Los_Angeles", "2026-03-29T06:59:59", "2026-03-28"),
+    ],
+)
+def test_a_branch_has_the_date_of_the_configured_time_zone(
+    zone: str, at: str, day: str, repo: Repository, home: Path, hub: Hub
+) -> None:
+    """Whatever clock the machine goes by, and on the days on which clocks change too."""
+    sessions(home, repo, PNPM)
+    flags = {"harvest.claude_home": str(home), "harvest.lookback_hours": 0, "propose.time_zone": zone}
+    when = datetime.fromisoformat(at).replace(tzinfo=UTC)
+    model, _ = choice(obedient)
+
+    ran = nightly.run(
+        repo.path,
+        load(repo.path, flags=flags),
+        Options(pr=True),
+        model=model,
+        clock=lambda: when,
+        notify=lambda _: None,
+    )
+
+    assert ran.record["branch"] == hub.pulls[1].head == f"sleep/{day}"
 
 
 # --- nobody looks ------------------------------------------------------------------------------------------------
