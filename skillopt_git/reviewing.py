@@ -98,7 +98,9 @@ class Review:
         history, labels = shop.everything(), self.config.propose.labels
         for item in (item for item in self.heard if item.pull.state == "open"):
             proposal = history.proposal(item.pull.head)
-            if proposal is not None and not proposal.simulated and item.pull.base == proposal.base_branch:
+            if proposal is None or not proposal.open or proposal.simulated:
+                continue
+            if item.pull.base == proposal.base_branch:
                 return as_found(item, proposal, tips=tips, labels=labels)
         return None
 

@@ -673,6 +673,22 @@ def test_branches_alone_and_simulations_are_never_paused(
     assert night(local=True, **flags).record["night"] == 3
 
 
+def test_a_refusal_by_a_verb_ends_a_pause(repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run) -> None:
+    """Though the pull request is still open: it is closed by the night that goes on."""
+    sessions(home, repo, PNPM)
+    flags: dict[str, Any] = {"propose.pause_after": 1}
+    branch = night(**flags).record["branch"]
+    night(**flags)
+    assert night(local=True, **flags).record["night"] == 3
+    with pytest.raises(Skipped):
+        night(never, **flags)
+
+    invoke("reject", branch, "--local", "--reason", "no")
+
+    assert night(**flags).record["night"] == 4
+    assert hub.pulls[1].state == "closed"
+
+
 def test_nights_in_two_jobs_count_too_and_what_a_bundle_says_of_it_does_not(
     repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
