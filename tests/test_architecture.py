@@ -33,7 +33,7 @@ PLACES = {
     ),
     **dict.fromkeys(("pinning", "scheduled", "scheduling", "vitals"), "wiring"),
     **dict.fromkeys(("consent", "modelcheck", "rehearsal", "roles"), "wiring"),
-    **dict.fromkeys(("hearing", "pulls", "unlearning", "waiting"), "keepers"),
+    **dict.fromkeys(("hearing", "pausing", "pulls", "unlearning", "waiting"), "keepers"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),
 }
