@@ -217,16 +217,18 @@ def _waits() -> Iterator[float]:
         wait = min(wait * 1.5, LONGEST_WAIT)
 
 
-def _parts(questions: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Mapping[str, Any]]]:
-    """The questions in batches that the provider takes."""
+def _parts(
+    questions: Mapping[str, Mapping[str, Any]], *, requests: int = MOST_REQUESTS, size: int = MOST_BYTES
+) -> Iterator[dict[str, Mapping[str, Any]]]:
+    """The questions in batches of so many at most, and as large at most."""
     part: dict[str, Mapping[str, Any]] = {}
-    size = 0
+    whole = 0
     for name, asked in questions.items():
         more = len(json.dumps(asked))
-        if part and (len(part) == MOST_REQUESTS or size + more > MOST_BYTES):
+        if part and (len(part) == requests or whole + more > size):
             yield part
-            part, size = {}, 0
+            part, whole = {}, 0
         part[name] = asked
-        size += more
+        whole += more
     if part:
         yield part

@@ -38,7 +38,12 @@ class Line:
     refusal: Callable[[AnthropicError], CallFailed] = field(repr=False)
 
     def message(self, asked: Mapping[str, Any]) -> bytes | CallFailed:
-        return self._told(lambda: self.sdk.messages.with_raw_response.create(**asked).http_response.content)
+        """The library's list of parameters is shorter than the API's, so what it has to know is told, and the rest put
+        into the body."""
+        create: Callable[..., Any] = self.sdk.messages.with_raw_response.create
+        known = {name: asked[name] for name in ("model", "max_tokens", "messages")}
+        rest = {name: value for name, value in asked.items() if name not in known}
+        return self._told(lambda: create(**known, extra_body=rest).http_response.content)
 
     def submit(self, requests: Sequence[Mapping[str, Any]]) -> bytes | CallFailed:
         """A new batch."""
@@ -66,8 +71,8 @@ class Line:
 
 
 def line(*, key: str, bearer: bool, base_url: str, timeout: float, retries: int, redact: Callable[[str], str]) -> Line:
-    """`bearer`: the key is a token, which goes into another header. Nothing is traced, whatever the environment says:
-    traces would carry what was said to yet another place."""
+    """`bearer`: the key is a token, not a key of the API. Nothing is traced, whatever the environment says: traces
+    would carry what was said to yet another place."""
     sdk = Anthropic(
         api_key=None if bearer else key,
         auth_token=key if bearer else None,
