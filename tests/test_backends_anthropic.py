@@ -23,7 +23,7 @@ from skillopt_git.ids import canonical_json
 from skillopt_git.ports import Backend, CallFailed, Reply, Request, Role, Usage
 from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.redact import Redactor
-from tests.modelserver import Broken, Given, ModelServer, Raw, Said, error, saying, serving
+from tests.modelserver import Broken, Given, ModelServer, Raw, Said, error, saying, serving, tokens
 
 SECRET = "Zx9Kq2Lm7Rt4" * 3  # of no form that is known: it must be hidden all the same
 RULE = "Use pnpm, never npm"
@@ -97,9 +97,11 @@ def test_the_documents_reach_the_model_and_the_users_own_files_do_not(
         file.write_text("Speak like a pirate\n")
     monkeypatch.chdir(isolated)
 
-    assert one(opened()) == Reply(text="OK", usage=Usage(input_tokens=134, output_tokens=1), model="claude-model-1")
+    reply = one(opened())
 
     (call,) = server.asked
+    used = sum(tokens(call.body.get(part, [])) for part in ("system", "messages", "tools"))
+    assert reply == Reply(text="OK", usage=Usage(used, output_tokens=1), model="claude-model-1")
     assert DOCUMENTS[0][0] in call.system
     assert DOCUMENTS[0][1] in call.system
     assert call.user == "Earlier\n\nAdd lodash"

@@ -22,7 +22,7 @@ from skillopt_git.ids import canonical_json
 from skillopt_git.ports import CallFailed, Reply, Usage
 from skillopt_git.redact import Redactor
 from tests.hub import Clock
-from tests.modelserver import BATCHES, Asked, Batch, Broken, Fate, Given, ModelServer, Raw, Said, error, serving
+from tests.modelserver import BATCHES, Asked, Batch, Broken, Fate, Given, ModelServer, Raw, Said, error, serving, tokens
 from tests.test_backends_anthropic import ROLLOUT, SECRET, asked
 
 ASKS = [replace(ROLLOUT, ask=f"Ask {number}", sample=f"x1-1/{number}") for number in range(3)]
@@ -81,7 +81,8 @@ def test_what_is_asked_at_once_goes_as_one_batch(
     assert all(item["params"]["system"][0]["cache_control"] == {"type": "ephemeral"} for item in sent)
     assert [item["params"]["messages"][0]["content"].split()[-1] for item in sent] == ["0", "1", "2"]
     assert server.asked == []
-    assert results[0] == Reply(text="To 0", usage=Usage(input_tokens=134, output_tokens=1), model="claude-model-1")
+    used = sum(tokens(sent[0]["params"].get(part, [])) for part in ("system", "messages", "tools"))
+    assert results[0] == Reply(text="To 0", usage=Usage(used, output_tokens=1), model="claude-model-1")
     assert clock.slept == [5.0, 7.5]
     assert kept(tmp_path) == []
 
@@ -316,11 +317,11 @@ def test_a_batch_that_never_ends_is_left_to_a_later_run(
 ) -> None:
     """After the day that the provider gives itself."""
     server.polls = 10**6
-    results = opened().complete(ASKS)
+    results = opened(lambda seconds: clock.sleep(10 * seconds)).complete(ASKS)
     assert results[0] == CallFailed(
         "timeout", "batch msgbatch_1 has not ended; a later run goes on with it", retryable=True
     )
-    assert LONGEST < sum(clock.slept) < LONGEST + 600
+    assert LONGEST < sum(clock.slept) < LONGEST + 3600
     server.polls = 1
     assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
     assert len(server.heard(BATCHES)) == 1

@@ -157,8 +157,8 @@ class Batches:
 
     def _wait(self, batch: Sent) -> CallFailed | None:
         """Until the batch has ended; why that could not be waited for, where it could not."""
-        failures = 0
-        for wait in _waits():
+        failures, wait = 0, FIRST_WAIT
+        while True:
             progress = _progress(self.line.look(batch.id))
             if isinstance(progress, CallFailed):
                 failures += 1
@@ -169,9 +169,10 @@ class Batches:
             else:
                 failures = 0
             if self.clock() - batch.time > LONGEST:
-                break
+                words = f"batch {batch.id} has not ended; a later run goes on with it"
+                return CallFailed("timeout", words, retryable=True)
             self.sleep(wait)
-        return CallFailed("timeout", f"batch {batch.id} has not ended; a later run goes on with it", retryable=True)
+            wait = min(wait * 1.5, LONGEST_WAIT)
 
     def _lines(self, told: bytes) -> Iterator[tuple[str, Told]]:
         """The results by name, in the order in which they come, which is nobody's."""
@@ -208,13 +209,6 @@ def _progress(told: bytes | CallFailed | None) -> Progress | CallFailed:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", progress.id):  # it names a file and an address
         return CallFailed("schema", "the provider gave the batch an id that is none")
     return progress
-
-
-def _waits() -> Iterator[float]:
-    wait = FIRST_WAIT
-    while True:
-        yield wait
-        wait = min(wait * 1.5, LONGEST_WAIT)
 
 
 def _parts(

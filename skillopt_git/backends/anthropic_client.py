@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
+from weakref import finalize
 
 from anthropic import (
     Anthropic,
@@ -30,7 +31,7 @@ LARGEST = 64 * 2**20  # bytes of one answer; a night's whole batch is a fraction
 BATCHES = "/v1/messages/batches"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Line:
     """What can be asked of the provider. An answer is the body that came."""
 
@@ -54,9 +55,12 @@ class Line:
         """How a batch is getting on; None where the provider knows none of that id."""
         retrieve: Callable[..., Any] = self.sdk.messages.batches.with_raw_response.retrieve
         try:
-            return self._told(lambda: retrieve(batch).http_response.content)
+            body: bytes = retrieve(batch).http_response.content
         except NotFoundError:
             return None
+        except AnthropicError as error:
+            return self.refusal(error)
+        return body
 
     def results(self, batch: str) -> bytes | CallFailed:
         """One line a request. Asked for where all else is, whatever address the provider names: no other host gets
@@ -73,13 +77,14 @@ class Line:
 def line(*, key: str, bearer: bool, base_url: str, timeout: float, retries: int, redact: Callable[[str], str]) -> Line:
     """`bearer`: the key is a token, not a key of the API. Nothing is traced, whatever the environment says: traces
     would carry what was said to yet another place."""
+    http = Bounded(timeout)
     sdk = Anthropic(
         api_key=None if bearer else key,
         auth_token=key if bearer else None,
         base_url=base_url,
         timeout=timeout,
         max_retries=retries,
-        http_client=Bounded(timeout),
+        http_client=http,
         open_telemetry=False,
     )
 
@@ -87,7 +92,9 @@ def line(*, key: str, bearer: bool, base_url: str, timeout: float, retries: int,
         status, words, code = _meaning(error, timeout)
         return failed(status, words, code=code, redact=redact, secrets=(key,))
 
-    return Line(sdk=sdk, refusal=refusal)
+    made = Line(sdk=sdk, refusal=refusal)
+    finalize(made, http.close)  # the library hangs together in circles, which are cleared away in no order
+    return made
 
 
 def offered(schema: dict[str, Any]) -> dict[str, Any] | None:
@@ -121,10 +128,6 @@ class Bounded(DefaultHttpxClient):
         return type(came)(
             came.status_code, headers=_passed_on(came.headers, self.seconds), content=body, request=request
         )
-
-    def __del__(self) -> None:
-        with suppress(Exception):  # a client that was never quite made has nothing to close
-            self.close()
 
 
 def _bounded(parts: Iterator[bytes], ends: float, request: Any) -> Iterator[bytes]:
