@@ -28,6 +28,7 @@ from skillopt_git.redact import Redactor
 from skillopt_git.wiring import look_up
 
 BACKENDS = {
+    "anthropic": "skillopt_git.backends.anthropic:door",
     "mock": "skillopt_git.backends.mock:door",
 }
 

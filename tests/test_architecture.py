@@ -43,7 +43,7 @@ OWNERS = {
     "filelock": {"locks"},
     "git": {"gitrepo"},
     "github": {"forges"},
-    "anthropic": {"backends.anthropic"},
+    "anthropic": {"backends.anthropic_client"},
     "genai_prices": {"prices"},
     "jinja2": {"render"},
     "markdown_it": {"pages"},

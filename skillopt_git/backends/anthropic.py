@@ -1,0 +1,330 @@
+"""Claude by Anthropic's API: one message a request, or many in a batch at half the price.
+
+The library is loaded when the door is opened, for `doctor` asks about doors it never opens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from skillopt_git.doors import About, Asked, Opened, schema_of, spoken
+from skillopt_git.errors import ConfigError
+from skillopt_git.ids import canonical_json
+from skillopt_git.ports import CallFailed, Reply, Request, Usage
+from skillopt_git.prompts import Prompts
+from skillopt_git.schema import read
+
+if TYPE_CHECKING:
+    from skillopt_git.backends.anthropic_batches import Batches
+    from skillopt_git.backends.anthropic_client import Line
+
+KEY, TOKEN = "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"
+USUAL = "https://api.anthropic.com"
+THOUGHTS = 8192  # tokens beside those of the answer, for a model that thinks before it speaks
+
+ABOUT = About(
+    name="anthropic",
+    title="Anthropic API",
+    documents="As the system text, marked to be kept in the prompt cache; the task is the one turn that follows.",
+    setup=f"Set {KEY} (a key) or {TOKEN} (a bearer token) in the environment. A gateway's address goes into "
+    "replay.base_url or ANTHROPIC_BASE_URL.",
+    leaves="The documents, the tasks, the answers that are judged and what the optimizer is asked, to the API's host "
+    "and nowhere else: redirects are not followed, nothing is traced.",
+    cost="By the token. Documents that many tasks share are read from the prompt cache, from about 1,000 tokens on, at "
+    "a tenth of the price or less. With replay.batch all that is asked at once goes as a Message Batch, at half the "
+    "price.",
+    limits="A batch may take a day; replay.timeout holds for each exchange and not for the whole batch, and a run that "
+    "was broken off goes on with the batch it sent. A batch that the provider lost sight of (29 days) is sent anew. "
+    "Models from Claude 5 on refuse replay.temperature, and think before they answer: they get "
+    f"{THOUGHTS} tokens for it beside those of the answer.",
+    model="claude-sonnet-5-5",
+    keys=(KEY, TOKEN),
+    hosts=("api.anthropic.com",),
+    address="ANTHROPIC_BASE_URL",
+)
+
+
+# --- answers -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    type: str
+    text: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    input_tokens: int
+    output_tokens: int
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    explanation: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What is read of a message; the rest of it may be anything."""
+
+    model: str
+    content: tuple[Block, ...]
+    stop_reason: str | None
+    usage: Used
+    stop_details: Stop | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(block.text for block in self.content if block.type == "text")
+
+    @property
+    def thought(self) -> bool:
+        return any(block.type.endswith("thinking") for block in self.content)
+
+    @property
+    def cut(self) -> bool:
+        return self.stop_reason in ("max_tokens", "model_context_window_exceeded")
+
+    @property
+    def used(self) -> Usage:
+        cached, written = self.usage.cache_read_input_tokens or 0, self.usage.cache_creation_input_tokens or 0
+        return Usage(
+            input_tokens=self.usage.input_tokens + cached + written,
+            output_tokens=self.usage.output_tokens,
+            cached_tokens=cached,
+            written_tokens=written,
+        )
+
+
+def answer_of(told: bytes | CallFailed) -> Answer | CallFailed:
+    if isinstance(told, CallFailed):
+        return told
+    try:
+        return read(Answer, told, where="the answer")
+    except ConfigError as error:
+        return CallFailed("schema", " ".join(str(error).split())[:300])
+
+
+def outcome(request: Request, answer: Answer | CallFailed) -> Reply | CallFailed:
+    """What an answer comes to for whoever asked."""
+    if isinstance(answer, CallFailed):
+        return answer
+    names = {_spelt(name): name for name in request.tools}
+    tools = tuple(names.get(block.name, block.name) for block in answer.content if block.type == "tool_use")
+    if answer.stop_reason == "refusal":
+        why = answer.stop_details.explanation if answer.stop_details else None
+        return CallFailed("refused", why or "the model refused to answer")
+    if answer.cut:
+        return CallFailed("truncated", f"the answer was cut off after {answer.usage.output_tokens} tokens")
+    if not answer.text.strip() and not tools:
+        return CallFailed("empty", "the model answered without a word")
+    return Reply(text=answer.text, tools=tools, usage=answer.used, model=answer.model)
+
+
+# --- the backend -------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Lessons:
+    """What a run has learned of its model: the schemas it refuses, and whether it thinks."""
+
+    refused: set[str] = field(default_factory=set)
+    thinks: bool = False
+
+    def learn(self, request: Request, answer: Answer | CallFailed) -> None:
+        if isinstance(answer, Answer):
+            self.thinks = self.thinks or answer.thought
+        elif answer.kind == "process" and re.search(r"schema|output_(config|format)|structured", answer.message):
+            self.refused.add(request.schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claude:
+    """`line` may be why there is none. With `batches` what is asked at once goes together."""
+
+    model: str
+    line: Line | CallFailed
+    prompts: Prompts
+    temperature: float = -1.0
+    settings: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    batches: Batches | None = None
+    lessons: Lessons = field(default_factory=Lessons)
+    name: str = "anthropic"
+    deterministic: bool = False
+    simulated: bool = False
+    knows: str = ""
+
+    def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
+        if isinstance(self.line, CallFailed):
+            return [self.line for _ in requests]
+        if self.batches is None or len(requests) < 2:
+            return [self._alone(self.line, request) for request in requests]
+        return self._together(self.line, self.batches, requests)
+
+    def _alone(self, line: Line, request: Request) -> Reply | CallFailed:
+        question = self.question(request)
+        return self._settled(line, request, question, answer_of(line.message(question)))
+
+    def _together(self, line: Line, batches: Batches, requests: Sequence[Request]) -> list[Reply | CallFailed]:
+        questions = [self.question(request) for request in requests]
+        named = dict(zip(_names(self.settings, requests, questions), questions, strict=True))
+        told = batches.ask(named)
+        return [
+            self._settled(line, request, question, answer_of(told[name]))
+            for request, (name, question) in zip(requests, named.items(), strict=True)
+        ]
+
+    def _settled(
+        self, line: Line, request: Request, question: Mapping[str, Any], answer: Answer | CallFailed
+    ) -> Reply | CallFailed:
+        """What was answered. Where a lesson words the question otherwise, what it spoiled is asked again, at once; that
+        ends, for there are but two lessons."""
+        self.lessons.learn(request, answer)
+        better = self.question(request)
+        spoiled = answer.cut if isinstance(answer, Answer) else answer.kind == "process"
+        if better == question or not spoiled:
+            return outcome(request, answer)
+        again = self._settled(line, request, better, answer_of(line.message(better)))
+        return _with(again, answer.used) if isinstance(answer, Answer) else again
+
+    def question(self, request: Request) -> dict[str, Any]:
+        """A request in the API's words."""
+        said = spoken(request, self.prompts)
+        question: dict[str, Any] = {
+            "model": self.model,
+            "max_tokens": request.max_tokens + (THOUGHTS if self.lessons.thinks else 0),
+            "messages": [{"role": "user", "content": _whole(said.user)}],
+        }
+        if said.system:
+            marked = {"type": "text", "text": _whole(said.system), "cache_control": {"type": "ephemeral"}}
+            question["system"] = [marked]
+        if request.tools:
+            names = dict.fromkeys(map(_spelt, request.tools))
+            question["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in names]
+        if request.role == "target" and self.temperature >= 0:
+            question["temperature"] = self.temperature
+        if (schema := self._schema(request)) is not None:
+            question["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        return question
+
+    def _schema(self, request: Request) -> dict[str, Any] | None:
+        from skillopt_git.backends.anthropic_client import offered
+
+        schema = None if request.schema in self.lessons.refused else schema_of(request)
+        return None if schema is None else offered(schema)
+
+
+def _whole(text: str) -> str:
+    """Half a character cannot be sent."""
+    return text.encode(errors="replace").decode()
+
+
+def _spelt(tool: str) -> str:
+    """A tool's name as the API allows one."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", tool)[:64]
+
+
+def _with(reply: Reply | CallFailed, used: Usage) -> Reply | CallFailed:
+    """The call that was in vain was paid for, too."""
+    if isinstance(reply, CallFailed):
+        return reply
+    spent = reply.usage
+    return replace(
+        reply,
+        usage=Usage(
+            input_tokens=spent.input_tokens + used.input_tokens,
+            output_tokens=spent.output_tokens + used.output_tokens,
+            cached_tokens=spent.cached_tokens + used.cached_tokens,
+            written_tokens=spent.written_tokens + used.written_tokens,
+        ),
+    )
+
+
+def _names(
+    settings: Mapping[str, Any], requests: Sequence[Request], questions: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """What each request is called in a batch: the same in a later run, which by it finds the answer that is paid for.
+    The sample is part of it, for two rollouts of one task are two answers."""
+    seen: Counter[str] = Counter()
+    names: list[str] = []
+    for request, question in zip(requests, questions, strict=True):
+        told = canonical_json([dict(settings), request.sample, dict(question)])
+        name = hashlib.sha256(told.encode()).hexdigest()[:40]
+        names.append(f"{name}-{seen[name]}")
+        seen[name] += 1
+    return names
+
+
+# --- the door ----------------------------------------------------------------------------------------------------
+
+
+def door(asked: Asked) -> Opened:
+    from skillopt_git.backends.anthropic_batches import Batches
+
+    base_url, chosen = _address(asked), asked.replay
+    line = _line(asked, base_url)
+    batches = None
+    if chosen.batch and not isinstance(line, CallFailed):
+        batches = Batches(line=line, folder=asked.state / "batches", redact=asked.redact)
+    temperature = chosen.temperature if asked.role == "target" else -1.0
+    settings: dict[str, str | int | float | bool] = {}
+    if temperature >= 0:
+        settings["temperature"] = temperature
+    if (host := urlsplit(base_url).hostname) not in ABOUT.hosts:
+        settings["host"] = str(host)
+    model = asked.model or ABOUT.model
+    claude = Claude(
+        model=model,
+        line=line,
+        prompts=asked.prompts,
+        temperature=temperature,
+        settings=settings,
+        batches=batches,
+        lessons=Lessons(thinks=_thinks(model)),
+    )
+    return Opened(backend=claude, together=chosen.batch)
+
+
+def _thinks(model: str) -> bool:
+    """Whether it thinks unless told not to, by its name. Of a name that does not say, its answers will."""
+    return re.match(r"claude-[a-z]+-([5-9]|\d\d)\b", model) is not None
+
+
+def _address(asked: Asked) -> str:
+    """Where the API is spoken to."""
+    found = asked.base_url or asked.environ.get(ABOUT.address, "") or USUAL
+    parts = urlsplit(found)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        named = "replay.base_url" if asked.base_url else ABOUT.address
+        raise ConfigError(f"{named} is no address: {asked.redact(found)!r}", "it begins with https:// and a host")
+    return found
+
+
+def _line(asked: Asked, base_url: str) -> Line | CallFailed:
+    """What speaks to the API; the failure of every call where the environment holds no key."""
+    from skillopt_git.backends.anthropic_client import line
+
+    wanted = asked.key_env or f"{KEY} (or {TOKEN})"
+    key = asked.key(ABOUT.keys).strip()
+    if not key:
+        return CallFailed("auth", f"there is no key: set {wanted} in the environment of the run")
+    if not key.isascii() or not key.isprintable() or " " in key:
+        return CallFailed("auth", f"what {wanted} holds is no key: it has characters that no key has")
+    return line(
+        key=key,
+        bearer=asked.key_env == TOKEN or not asked.key((KEY,)),
+        base_url=base_url,
+        timeout=asked.replay.timeout,
+        retries=asked.replay.retries,
+        redact=asked.redact,
+    )

@@ -1,0 +1,228 @@
+"""Message Batches: many requests sent at once, answered within a day, at half the price.
+
+What was sent is paid for, so its id is kept until the results were read: a run that was broken off, or a later one that
+asks the same, goes on with the batch that is there. Kept are ids and digests, never what was asked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skillopt_git.doors import failed
+from skillopt_git.errors import ConfigError
+from skillopt_git.ports import CallFailed
+from skillopt_git.schema import dump, read
+from skillopt_git.whole import write
+
+if TYPE_CHECKING:
+    from skillopt_git.backends.anthropic_client import Line
+
+MOST_REQUESTS = 1_000  # of one batch; the provider takes more, but an answer to that many is one body still
+MOST_BYTES = 64 * 2**20
+FIRST_WAIT, LONGEST_WAIT = 5.0, 300.0  # seconds between two looks
+LONGEST = 25 * 3600.0  # the provider gives a batch up after 24 hours
+PATIENCE = 10  # looks in a row that may fail, as when a laptop sleeps
+FORGOTTEN = 29 * 24 * 3600.0  # the provider keeps results for so long
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+Told = bytes | CallFailed  # a message as it came, or why there is none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A batch that is under way: when it was sent, and the names of its requests that nobody has read yet."""
+
+    id: str
+    time: float
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    id: str
+    processing_status: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    custom_id: str
+    result: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batches:
+    """`folder` is private and outlives the run. Clock and sleep are arguments, for a batch takes hours."""
+
+    line: Line
+    folder: Path
+    redact: Callable[[str], str]
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+
+    def ask(self, questions: Mapping[str, Mapping[str, Any]]) -> dict[str, Told]:
+        """What became of each question, by its name. Everything is on its way before anything is waited for."""
+        batches = [batch for batch in self._kept() if not questions.keys().isdisjoint(batch.names)]
+        going = [batch for batch in batches if self._known(batch)]
+        held = {name for batch in going for name in batch.names}
+        told: dict[str, Told] = {}
+        for part in _parts({name: asked for name, asked in questions.items() if name not in held}):
+            sent = self._send(part)
+            if isinstance(sent, CallFailed):
+                told |= dict.fromkeys(part, sent)
+            else:
+                going.append(sent)
+        for batch in going:
+            told |= self._results(batch, questions.keys())
+        return told
+
+    # --- what is kept ---
+
+    def _kept(self) -> list[Sent]:
+        """What was sent and not read. What is damaged, or too old for the provider to know, is dropped."""
+        found: list[Sent] = []
+        for path in sorted(self.folder.glob("*.json")):
+            try:
+                sent = read(Sent, path.read_bytes(), where=str(path))
+            except (OSError, ConfigError):
+                path.unlink(missing_ok=True)
+                continue
+            if self.clock() - sent.time > FORGOTTEN:
+                self._forget(sent)
+            else:
+                found.append(sent)
+        return found
+
+    def _keep(self, sent: Sent) -> None:
+        for folder in (self.folder.parent, self.folder):  # `parents=True` would make the upper one for everybody
+            folder.mkdir(mode=0o700, exist_ok=True)
+        write(self._path(sent), json.dumps(dump(sent)).encode())
+
+    def _forget(self, sent: Sent) -> None:
+        self._path(sent).unlink(missing_ok=True)
+
+    def _path(self, sent: Sent) -> Path:
+        return self.folder / f"{sent.id}.json"
+
+    # --- what the provider does ---
+
+    def _known(self, batch: Sent) -> bool:
+        """Whether the provider has it, as far as it can be asked."""
+        if self.line.look(batch.id) is not None:
+            return True
+        self._forget(batch)
+        return False
+
+    def _send(self, questions: Mapping[str, Mapping[str, Any]]) -> Sent | CallFailed:
+        told = self.line.submit([{"custom_id": name, "params": asked} for name, asked in questions.items()])
+        progress = _progress(told)
+        if isinstance(progress, CallFailed):
+            return progress
+        sent = Sent(id=progress.id, time=self.clock(), names=tuple(questions))
+        self._keep(sent)
+        return sent
+
+    def _results(self, batch: Sent, wanted: Iterable[str]) -> dict[str, Told]:
+        """Those that are wanted; the others of the batch stay to be read, for they are paid for, too."""
+        names = [name for name in batch.names if name in set(wanted)]
+        shut = self._wait(batch)
+        told = shut or self.line.results(batch.id)
+        if isinstance(told, CallFailed):
+            return dict.fromkeys(names, told)
+        lost = CallFailed("schema", f"batch {batch.id} has no result for this")
+        results = dict(self._lines(told))
+        if not results:  # what came is no list of results: it stays to be read
+            return dict.fromkeys(names, lost)
+        left = tuple(name for name in batch.names if name not in names)
+        if left:
+            self._keep(replace(batch, names=left))
+        else:
+            self._forget(batch)
+        return {name: results.get(name, lost) for name in names}
+
+    def _wait(self, batch: Sent) -> CallFailed | None:
+        """Until the batch has ended; why that could not be waited for, where it could not."""
+        failures, wait = 0, FIRST_WAIT
+        while True:
+            progress = _progress(self.line.look(batch.id))
+            if isinstance(progress, CallFailed):
+                failures += 1
+                if not progress.retryable or failures > PATIENCE:
+                    return progress
+            elif progress.processing_status == "ended":
+                return None
+            else:
+                failures = 0
+            if self.clock() - batch.time > LONGEST:
+                words = f"batch {batch.id} has not ended; a later run goes on with it"
+                return CallFailed("timeout", words, retryable=True)
+            self.sleep(wait)
+            wait = min(wait * 1.5, LONGEST_WAIT)
+
+    def _lines(self, told: bytes) -> Iterator[tuple[str, Told]]:
+        """The results by name, in the order in which they come, which is nobody's."""
+        for line in told.splitlines():
+            try:
+                item = read(Item, line, where="a result")
+            except ConfigError:
+                continue  # nobody can say whose it is: whoever it was for hears that there is none
+            yield item.custom_id, self._result(item.result)
+
+    def _result(self, result: Mapping[str, Any]) -> Told:
+        match result:
+            case {"type": "succeeded", "message": message}:
+                return json.dumps(message).encode()
+            case {"type": "errored", "error": {"error": {"type": str(kind), "message": str(words)}}}:
+                return failed(_STATUS.get(kind, 500), f"{kind}: {words}", code=kind, redact=self.redact)
+            case {"type": "expired"}:
+                return CallFailed("timeout", "the batch ended before this was answered", retryable=True)
+            case {"type": "canceled"}:
+                return CallFailed("refused", "the batch was canceled before this was answered", retryable=True)
+            case _:
+                return CallFailed("schema", "the result is none that is known")
+
+
+def _progress(told: bytes | CallFailed | None) -> Progress | CallFailed:
+    if told is None:
+        return CallFailed("network", "the provider knows the batch no more; a later run sends it anew", retryable=False)
+    if isinstance(told, CallFailed):
+        return told
+    try:
+        progress = read(Progress, told, where="the batch")
+    except ConfigError as error:
+        return CallFailed("schema", " ".join(str(error).split())[:300])
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", progress.id):  # it names a file and an address
+        return CallFailed("schema", "the provider gave the batch an id that is none")
+    return progress
+
+
+def _parts(
+    questions: Mapping[str, Mapping[str, Any]], *, requests: int = MOST_REQUESTS, size: int = MOST_BYTES
+) -> Iterator[dict[str, Mapping[str, Any]]]:
+    """The questions in batches of so many at most, and as large at most."""
+    part: dict[str, Mapping[str, Any]] = {}
+    whole = 0
+    for name, asked in questions.items():
+        more = len(json.dumps(asked))
+        if part and (len(part) == requests or whole + more > size):
+            yield part
+            part, whole = {}, 0
+        part[name] = asked
+        whole += more
+    if part:
+        yield part

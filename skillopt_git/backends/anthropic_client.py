@@ -1,0 +1,182 @@
+"""The provider's library behind the door: it speaks to one host only, for so long and no longer, and fails in values.
+
+The only module that knows the library; what is told leaves it as the bytes that came.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import Any
+from weakref import finalize
+
+from anthropic import (
+    Anthropic,
+    AnthropicError,
+    APIConnectionError,
+    APIStatusError,
+    APITimeoutError,
+    DefaultHttpxClient,
+    NotFoundError,
+    transform_schema,
+)
+
+from skillopt_git.doors import failed
+from skillopt_git.ports import CallFailed
+
+LARGEST = 64 * 2**20  # bytes of one answer; a night's whole batch is a fraction of it
+BATCHES = "/v1/messages/batches"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
+class Line:
+    """What can be asked of the provider. An answer is the body that came."""
+
+    sdk: Anthropic = field(repr=False)
+    refusal: Callable[[AnthropicError], CallFailed] = field(repr=False)
+
+    def message(self, asked: Mapping[str, Any]) -> bytes | CallFailed:
+        """The library's list of parameters is shorter than the API's, so what it has to know is told, and the rest put
+        into the body."""
+        create: Callable[..., Any] = self.sdk.messages.with_raw_response.create
+        known = {name: asked[name] for name in ("model", "max_tokens", "messages")}
+        rest = {name: value for name, value in asked.items() if name not in known}
+        return self._told(lambda: create(**known, extra_body=rest).http_response.content)
+
+    def submit(self, requests: Sequence[Mapping[str, Any]]) -> bytes | CallFailed:
+        """A new batch."""
+        create: Callable[..., Any] = self.sdk.messages.batches.with_raw_response.create
+        return self._told(lambda: create(requests=requests).http_response.content)
+
+    def look(self, batch: str) -> bytes | CallFailed | None:
+        """How a batch is getting on; None where the provider knows none of that id."""
+        retrieve: Callable[..., Any] = self.sdk.messages.batches.with_raw_response.retrieve
+        try:
+            body: bytes = retrieve(batch).http_response.content
+        except NotFoundError:
+            return None
+        except AnthropicError as error:
+            return self.refusal(error)
+        return body
+
+    def results(self, batch: str) -> bytes | CallFailed:
+        """One line a request. Asked for where all else is, whatever address the provider names: no other host gets
+        the key."""
+        return self._told(lambda: self.sdk.get(f"{BATCHES}/{batch}/results", cast_to=bytes))
+
+    def _told(self, ask: Callable[[], bytes]) -> bytes | CallFailed:
+        try:
+            return ask()
+        except AnthropicError as error:
+            return self.refusal(error)
+
+
+def line(*, key: str, bearer: bool, base_url: str, timeout: float, retries: int, redact: Callable[[str], str]) -> Line:
+    """`bearer`: the key is a token, not a key of the API. Nothing is traced, whatever the environment says: traces
+    would carry what was said to yet another place."""
+    http = Bounded(timeout)
+    sdk = Anthropic(
+        api_key=None if bearer else key,
+        auth_token=key if bearer else None,
+        base_url=base_url,
+        timeout=timeout,
+        max_retries=retries,
+        http_client=http,
+        open_telemetry=False,
+    )
+
+    def refusal(error: AnthropicError) -> CallFailed:
+        status, words, code = _meaning(error, timeout)
+        return failed(status, words, code=code, redact=redact, secrets=(key,))
+
+    made = Line(sdk=sdk, refusal=refusal)
+    finalize(made, http.close)  # the library hangs together in circles, which are cleared away in no order
+    return made
+
+
+def offered(schema: dict[str, Any]) -> dict[str, Any] | None:
+    """A schema in the dialect that the provider holds its models to; None where it cannot be said in it."""
+    try:
+        return transform_schema(schema)
+    except (ValueError, AssertionError):
+        return None
+
+
+# --- bounds ------------------------------------------------------------------------------------------------------
+
+
+class Bounded(DefaultHttpxClient):
+    """Follows no redirect, and takes no answer that drips for longer, or is larger, than answers are.
+
+    The library's own time-out begins anew with every byte.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(follow_redirects=False)
+        self.seconds = seconds
+
+    def send(self, request: Any, **options: Any) -> Any:
+        ends = time.monotonic() + self.seconds
+        came = super().send(request, **{**options, "stream": True})
+        try:
+            body = b"".join(_bounded(came.iter_bytes(), ends, request))
+        finally:
+            came.close()
+        return type(came)(
+            came.status_code, headers=_passed_on(came.headers, self.seconds), content=body, request=request
+        )
+
+
+def _bounded(parts: Iterator[bytes], ends: float, request: Any) -> Iterator[bytes]:
+    size = 0
+    for part in parts:
+        size += len(part)
+        if size > LARGEST:
+            raise AnthropicError(f"the answer is larger than {LARGEST // 2**20} MB")
+        if time.monotonic() > ends:
+            raise APITimeoutError(request=request)
+        yield part
+
+
+def _passed_on(headers: Any, seconds: float) -> dict[str, str]:
+    """The headers, of a body that is unpacked by now. The library waits for as long as a server tells it to, be it a
+    day; for longer than a call may take is too long."""
+    kept = {name: value for name, value in headers.items() if name not in ("content-encoding", "content-length")}
+    return kept | {"x-should-retry": "false"} if _told_to_wait(kept) > seconds else kept
+
+
+def _told_to_wait(headers: Mapping[str, str]) -> float:
+    with suppress(KeyError, ValueError):
+        return float(headers["retry-after-ms"]) / 1000
+    with suppress(KeyError, ValueError):
+        return float(headers["retry-after"])
+    with suppress(KeyError, ValueError):
+        return parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time()
+    return 0.0
+
+
+# --- failures ----------------------------------------------------------------------------------------------------
+
+
+def _meaning(error: AnthropicError, timeout: float) -> tuple[int | None, str, str]:
+    """Status, words and code of what the library raises."""
+    match error:
+        case APIStatusError():
+            return error.status_code, _words(error), error.error_code or str(error.type or "")
+        case APITimeoutError():
+            return 408, f"no whole answer within {timeout:g} s (replay.timeout)", ""
+        case APIConnectionError():
+            return None, f"{error.message} {error.__cause__ or ''}", ""
+        case _:
+            return 413, str(error), "too_large"
+
+
+def _words(error: APIStatusError) -> str:
+    if 300 <= error.status_code < 400:
+        where = error.response.headers.get("location", "another address")
+        return f"the server points to {where}, which is not followed: replay.base_url says where it is"
+    said = error.api_message
+    return f"{error.type}: {said}" if isinstance(said, str) else error.message

@@ -1,0 +1,521 @@
+"""Claude by its API: the provider's own client, over a real connection to a server on this machine."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt_git.backends.anthropic import ABOUT, Claude, answer_of, door
+from skillopt_git.backends.anthropic_client import LARGEST, Line
+from skillopt_git.backends.pooled import Pooled
+from skillopt_git.config import Replay
+from skillopt_git.doors import Asked, probe
+from skillopt_git.errors import ConfigError
+from skillopt_git.ids import canonical_json
+from skillopt_git.ports import Backend, CallFailed, Reply, Request, Role, Usage
+from skillopt_git.prompts import SHIPPED, Prompts
+from skillopt_git.redact import Redactor
+from tests.modelserver import Broken, Given, ModelServer, Raw, Said, error, saying, serving, tokens
+
+SECRET = "Zx9Kq2Lm7Rt4" * 3  # of no form that is known: it must be hidden all the same
+RULE = "Use pnpm, never npm"
+DOCUMENTS = ((".claude/skills/learned/SKILL.md", f"# Learned\n\n- {RULE}\n"),)
+ROLLOUT = Request(role="target", purpose="rollout", ask="Add lodash", context="Earlier", documents=DOCUMENTS)
+REFLECT = Request(role="optimizer", purpose="reflect", ask="What rule is missing?")
+EDITS = {"type": "object", "properties": {"edits": {"type": "array", "items": {"type": "string", "maxLength": 80}}}}
+
+
+def asked(
+    url: str,
+    state: Path,
+    *,
+    role: Role = "target",
+    model: str = "claude-model-1",
+    key_env: str = "",
+    environ: Mapping[str, str] | None = None,
+    prompts: Prompts = SHIPPED,
+    **replay: Any,
+) -> Asked:
+    settings: dict[str, Any] = {"backend": "anthropic", "retries": 0, "timeout": 5.0} | replay
+    return Asked(
+        role=role,
+        model=model,
+        base_url=url,
+        key_env=key_env,
+        replay=Replay(**settings),
+        environ={"ANTHROPIC_API_KEY": SECRET} if environ is None else environ,
+        state=state,
+        redact=Redactor(b"key"),
+        prompts=prompts,
+    )
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def opened(server: ModelServer, tmp_path: Path) -> Callable[..., Backend]:
+    def open_(**more: Any) -> Backend:
+        return door(asked(server.url, tmp_path / "anthropic", **more)).backend
+
+    return open_
+
+
+def one(backend: Backend, request: Request = ROLLOUT) -> Reply | CallFailed:
+    (result,) = backend.complete([request])
+    return result
+
+
+def failure(backend: Backend, request: Request = ROLLOUT) -> CallFailed:
+    """Of the call; the key is in nothing that can be shown."""
+    result = one(backend, request)
+    assert isinstance(result, CallFailed), result
+    assert SECRET not in f"{result!r} {backend!r}"
+    return result
+
+
+# --- what is sent ------------------------------------------------------------------------------------------------
+
+
+def test_the_documents_reach_the_model_and_the_users_own_files_do_not(
+    server: ModelServer, opened: Callable[..., Backend], isolated: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The candidate's text is the system text, whole; what lies around is not read."""
+    (isolated / ".claude").mkdir()
+    for file in (isolated / ".claude" / "CLAUDE.md", isolated / "CLAUDE.md", isolated / "AGENTS.md"):
+        file.write_text("Speak like a pirate\n")
+    monkeypatch.chdir(isolated)
+
+    reply = one(opened())
+
+    (call,) = server.asked
+    used = sum(tokens(call.body.get(part, [])) for part in ("system", "messages", "tools"))
+    assert reply == Reply(text="OK", usage=Usage(used, output_tokens=1), model="claude-model-1")
+    assert DOCUMENTS[0][0] in call.system
+    assert DOCUMENTS[0][1] in call.system
+    assert call.user == "Earlier\n\nAdd lodash"
+    assert "pirate" not in call.text
+    assert call.body["max_tokens"] == 1024
+    assert call.body.keys() == {"model", "max_tokens", "messages", "system"}
+    assert call.headers["authorization"] == f"Bearer {SECRET}"
+    assert SECRET not in call.text
+
+
+def test_what_the_documents_share_is_marked_for_the_cache(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """Tasks under the same documents share the whole system text; what was written and read is told, as part of all."""
+    long = Request(role="target", purpose="rollout", ask="One", documents=(("CLAUDE.md", "Be brief.\n" * 800),))
+    backend = opened()
+
+    first, second = backend.complete([long, Request(**{**fields(long), "ask": "Two"})])
+
+    assert [call.body["system"] for call in server.asked] == [server.asked[0].body["system"]] * 2
+    assert server.asked[0].body["system"][0]["cache_control"] == {"type": "ephemeral"}
+    assert isinstance(first, Reply)
+    assert isinstance(second, Reply)
+    assert (first.usage.cached_tokens, second.usage.written_tokens) == (0, 0)
+    assert first.usage.written_tokens == second.usage.cached_tokens > 1024
+    assert first.usage.input_tokens == second.usage.input_tokens > first.usage.written_tokens
+
+
+def fields(request: Request) -> dict[str, Any]:
+    return {name: getattr(request, name) for name in Request.__dataclass_fields__}
+
+
+def test_the_optimizers_question_says_everything_itself(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """No system text, and never the target's temperature."""
+    one(opened(temperature=0.5), REFLECT)
+    assert server.asked[0].body["messages"] == [{"role": "user", "content": "What rule is missing?"}]
+    assert server.asked[0].body.keys() == {"model", "max_tokens", "messages"}
+
+
+@pytest.mark.parametrize(
+    ("temperature", "sent"), [(-1.0, {}), (0.0, {"temperature": 0.0}), (0.5, {"temperature": 0.5})]
+)
+def test_a_temperature_is_sent_where_one_is_set(
+    server: ModelServer, opened: Callable[..., Backend], temperature: float, sent: dict[str, float]
+) -> None:
+    """Answers depend on it, so a trial does."""
+    backend = opened(temperature=temperature)
+    one(backend)
+    assert {name: value for name, value in server.asked[0].body.items() if name == "temperature"} == sent
+    assert backend.settings == sent | {"host": "127.0.0.1"}
+    assert "temperature" not in opened(temperature=temperature, role="optimizer").settings
+
+
+def test_tools_are_offered_and_what_was_called_is_told(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """In order, by the names that were asked for, also where the API does not allow such a name."""
+    server.script = saying(Said(text="Now", tools=(("Bash", {"command": "ls"}), ("mcp_files_read", {}), ("Bash", {}))))
+    tools = ("Bash", "mcp:files.read", "Bash")
+
+    reply = one(opened(), Request(role="target", purpose="rollout", ask="List", tools=tools))
+
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.tools) == ("Now", ("Bash", "mcp:files.read", "Bash"))
+    assert server.asked[0].body["tools"] == [
+        {"name": "Bash", "input_schema": {"type": "object"}},
+        {"name": "mcp_files_read", "input_schema": {"type": "object"}},
+    ]
+
+
+def test_a_call_without_words_is_an_answer(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """A tool that was called is what the check asks for."""
+    server.script = saying(Said(tools=(("Bash", {}),)))
+    reply = one(opened(), Request(role="target", purpose="rollout", ask="List", tools=("Bash",)))
+    assert isinstance(reply, Reply)
+    assert reply.tools == ("Bash",)
+
+
+def test_half_a_character_does_not_keep_a_question_back(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """It cannot be sent, and is not what the question is about."""
+    assert isinstance(one(opened(), Request(role="target", purpose="rollout", ask="Add \ud83d lodash")), Reply)
+    assert server.asked[0].user == "Add ? lodash"
+
+
+def test_a_repositorys_own_prompt_is_used(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """Instead of the shipped one."""
+    one(opened(prompts=Prompts({"attempt": "Own words: {{ documents[0].text }}"})))
+    assert server.asked[0].system.startswith("Own words: # Learned")
+
+
+# --- structured output -------------------------------------------------------------------------------------------
+
+
+def schemed(schema: Mapping[str, Any] = EDITS) -> Request:
+    return Request(role="optimizer", purpose="reflect", ask="What rule?", schema=canonical_json(schema))
+
+
+def test_a_schema_is_told_to_the_api(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """In the dialect that it takes: what it has no word for becomes a description."""
+    one(opened(), schemed())
+    told = server.asked[0].body["output_config"]["format"]
+    assert told["type"] == "json_schema"
+    assert told["schema"]["additionalProperties"] is False
+    assert told["schema"]["properties"]["edits"]["items"] == {"type": "string", "description": "{maxLength: 80}"}
+
+
+def test_a_model_that_refuses_a_schema_is_asked_without_and_that_is_remembered(
+    server: ModelServer, opened: Callable[..., Backend]
+) -> None:
+    """Whoever asked checks the answer all the same."""
+
+    def script(call: Any) -> Given:
+        words = "output_config.format: this model does not support structured outputs"
+        return error(400, "invalid_request_error", words) if "output_config" in call.body else Said(text="{}")
+
+    server.script = script
+    backend = opened()
+    assert isinstance(one(backend, schemed()), Reply)
+    assert isinstance(one(backend, schemed()), Reply)
+    assert ["output_config" in call.body for call in server.asked] == [True, False, False]
+
+
+def test_a_schema_that_cannot_be_said_is_left_out(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """One without a type, say."""
+    one(opened(), schemed({"not": {}}))
+    assert "output_config" not in server.asked[0].body
+
+
+# --- models that think -------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_thinks_gets_room_for_it(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """Once its thoughts used up the answer's room, it is asked again; what that cost is told. From then on it has
+    room at once."""
+
+    def script(call: Any) -> Given:
+        whole = call.body["max_tokens"] > 1024
+        return Said(thinking="Hm", text="Use pnpm" if whole else "", stop="" if whole else "max_tokens")
+
+    server.script = script
+    backend = opened()
+    first, second = one(backend), one(backend)
+
+    assert [call.body["max_tokens"] for call in server.asked] == [1024, 9216, 9216]
+    assert isinstance(first, Reply)
+    assert isinstance(second, Reply)
+    assert (first.text, first.usage.input_tokens) == ("Use pnpm", 2 * second.usage.input_tokens)
+
+
+@pytest.mark.parametrize(
+    ("model", "room"),
+    [("claude-sonnet-5-5", True), ("claude-opus-5", True), ("claude-opus-4-8", False), ("claude-haiku-4-5", False)],
+)
+def test_some_models_are_known_to_think(
+    server: ModelServer, opened: Callable[..., Backend], model: str, *, room: bool
+) -> None:
+    """So that a night does not begin with answers that were cut off."""
+    one(opened(model=model))
+    assert (server.asked[0].body["max_tokens"] > 1024) == room
+
+
+def test_an_answer_that_is_cut_off_with_room_stays_cut_off(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """Asked twice, not for ever."""
+    server.script = saying(Said(thinking="Hm", text="Half", stop="max_tokens"))
+    assert failure(opened()).kind == "truncated"
+    assert len(server.asked) == 2
+
+
+# --- failures ----------------------------------------------------------------------------------------------------
+
+
+def refusal(status: int, type_: str, message: str) -> Raw:
+    return error(status, type_, f"{message} {SECRET}")
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "retryable", "words"),
+    [
+        (refusal(401, "authentication_error", "invalid x-api-key"), "auth", False, "invalid x-api-key [key]"),
+        (refusal(403, "permission_error", "not allowed"), "auth", False, "permission_error: not allowed"),
+        (refusal(402, "billing_error", "pay"), "quota", False, "pay"),
+        (refusal(400, "invalid_request_error", "Your credit balance is too low"), "quota", False, "too low"),
+        (refusal(404, "not_found_error", "model: claude-nosuch"), "process", False, "not_found_error: model: claude-"),
+        (refusal(400, "invalid_request_error", "temperature: not supported"), "process", False, "temperature"),
+        (refusal(400, "invalid_request_error", "prompt is too long: 250000"), "refused", False, "too long"),
+        (refusal(413, "request_too_large", "Request exceeds the size"), "refused", False, "exceeds"),
+        (refusal(400, "invalid_request_error", "blocked by content filtering policy"), "refused", False, "blocked"),
+        (refusal(429, "rate_limit_error", "slow down"), "rate", True, "slow down"),
+        (refusal(500, "api_error", "Internal server error"), "network", True, "Internal"),
+        (refusal(503, "api_error", "Unavailable"), "network", True, "Unavailable"),
+        (refusal(504, "timeout_error", "Gateway"), "timeout", True, "Gateway"),
+        (refusal(529, "overloaded_error", "Overloaded"), "rate", True, "overloaded_error: Overloaded"),
+        (Raw(502, "<html>Bad gateway</html>"), "network", True, "Bad gateway"),
+        (Raw(500, b"\xff\xfe\x00"), "network", True, ""),
+        (Raw(400, {"error": {"type": 7, "message": ["no", "words"]}}), "process", False, "no"),
+        (Raw(429, {}), "rate", True, ""),
+        (Said(text="", stop="refusal"), "refused", False, "refused"),
+        (Said(text="Half of", stop="max_tokens"), "truncated", False, "cut off after 2 tokens"),
+        (Said(text="Half of", stop="model_context_window_exceeded"), "truncated", False, "cut off"),
+        (Said(text=" \n"), "empty", False, "without a word"),
+        (Said(), "empty", False, "without a word"),
+        (Raw(200, "Welcome to the guest network"), "schema", False, "not valid"),
+        (Raw(200, "{", {"content-type": "application/json"}), "schema", False, "not valid"),
+        (Raw(200, b'{"model": "\xff\xfe"}', {"content-type": "application/json"}), "schema", False, "not valid"),
+        (Raw(200, {"type": "message", "content": "text"}), "schema", False, "content"),
+        (Raw(200, None), "schema", False, "not valid"),
+        (Broken("reset"), "network", True, "Connection error"),
+        (Broken("half"), "network", True, "Connection error"),
+        (Broken("hang"), "network", True, "Connection error"),
+    ],
+)
+def test_each_failure_is_what_it_is(
+    server: ModelServer, opened: Callable[..., Backend], said: Given, kind: str, words: str, *, retryable: bool
+) -> None:
+    """In the provider's words, without the key; never an answer."""
+    server.script = saying(said)
+    found = failure(opened())
+    assert (found.kind, found.retryable) == (kind, retryable)
+    assert words in found.message
+    assert len(found.message) <= 300
+    assert len(server.asked) == 1
+
+
+def test_the_reason_of_a_refusal_is_told(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """Where the provider gives one."""
+    told = server.message(Said(stop="refusal"), {}) | {
+        "stop_details": {"type": "refusal", "category": "cyber", "explanation": "It could harm."}
+    }
+    server.script = saying(Raw(200, told))
+    assert failure(opened()) == CallFailed("refused", "It could harm.")
+
+
+@pytest.mark.parametrize("status", [429, 500, 529])
+@pytest.mark.parametrize("headers", [{}, {"retry-after": "0"}, {"retry-after-ms": "1"}])
+def test_what_may_succeed_later_is_tried_again(
+    server: ModelServer, opened: Callable[..., Backend], status: int, headers: dict[str, str]
+) -> None:
+    """As often as the settings say."""
+    server.script = saying(error(status, "rate_limit_error", "wait", headers), "Here")
+    reply = one(opened(retries=1))
+    assert isinstance(reply, Reply)
+    assert reply.text == "Here"
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize("said", [Broken("reset"), Broken("half")])
+def test_what_broke_on_the_way_is_asked_again(
+    server: ModelServer, opened: Callable[..., Backend], said: Broken
+) -> None:
+    """Also where half of the answer had come."""
+    server.script = saying(said, "Here")
+    assert isinstance(one(opened(retries=1)), Reply)
+
+
+@pytest.mark.parametrize("wait", ["86400", "Fri, 31 Dec 2100 23:59:59 GMT", "inf"])
+def test_a_server_that_wants_a_days_patience_does_not_get_it(
+    server: ModelServer, opened: Callable[..., Backend], wait: str
+) -> None:
+    """The library would sleep; the night is told instead."""
+    server.script = saying(error(429, "rate_limit_error", "come tomorrow", {"retry-after": wait}))
+    began = time.monotonic()
+    assert failure(opened(retries=3)).message == "rate_limit_error: come tomorrow"
+    assert (len(server.asked), time.monotonic() - began < 5) == (1, True)
+
+
+def test_a_nonsense_wait_is_none(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """The library's own waits hold."""
+    server.script = saying(error(429, "rate_limit_error", "wait", {"retry-after": "soon"}), "Here")
+    assert isinstance(one(opened(retries=1)), Reply)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_server_that_keeps_silent_or_drips_is_left(
+    server: ModelServer, opened: Callable[..., Backend], *, stream: bool
+) -> None:
+    """After `replay.timeout`, however it passes the time."""
+    server.script = saying(Broken("drip", 30.0) if stream else Broken("hang", 30.0))
+    began = time.monotonic()
+    found = failure(opened(timeout=1.0))
+    assert (found.kind, found.retryable) == ("timeout", True)
+    assert "within 1 s (replay.timeout)" in found.message
+    assert time.monotonic() - began < 10
+
+
+def test_an_answer_that_is_too_large_is_not_read_to_its_end(
+    server: ModelServer, opened: Callable[..., Backend]
+) -> None:
+    """Nor asked for again: it would be no smaller. Packed, it is small on its way."""
+    packed = gzip.compress(b" " * (LARGEST + 1))
+    server.script = saying(Raw(200, packed, {"content-type": "application/json", "content-encoding": "gzip"}))
+    assert failure(opened(retries=2, timeout=60.0)) == CallFailed("refused", "the answer is larger than 64 MB")
+    assert len(server.asked) == 1
+
+
+def test_a_packed_answer_is_read(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """As any other."""
+    packed = gzip.compress(json.dumps(server.message(Said(text="Here"), {})).encode())
+    server.script = saying(Raw(200, packed, {"content-type": "application/json", "content-encoding": "gzip"}))
+    assert isinstance(one(opened()), Reply)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(opened: Callable[..., Backend], server: ModelServer, status: int) -> None:
+    """What is asked goes to nobody else, and the run is told where it was sent."""
+    with serving() as elsewhere:
+        server.script = saying(Raw(status, "", {"location": f"{elsewhere.url}/v1/messages"}))
+        found = failure(opened(retries=2))
+        assert elsewhere.requests == []
+    assert found.kind == "process"
+    assert found.message == (
+        f"the server points to {elsewhere.url}/v1/messages, which is not followed: replay.base_url says where it is"
+    )
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    """The network's own words."""
+    with serving() as gone:
+        pass
+    found = failure(door(asked(gone.url, tmp_path)).backend)
+    assert (found.kind, found.retryable) == ("network", True)
+    assert "refused" in found.message
+
+
+# --- the door ----------------------------------------------------------------------------------------------------
+
+
+def test_without_a_key_nothing_is_asked_and_the_probe_says_what_to_set(
+    server: ModelServer, opened: Callable[..., Backend]
+) -> None:
+    """One failure a call."""
+    backend = opened(environ={})
+    assert probe(backend, "target", "x") == CallFailed(
+        "auth", "there is no key: set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN) in the environment of the run"
+    )
+    assert len(backend.complete([ROLLOUT, ROLLOUT])) == 2
+    assert "set ACME_KEY" in failure(opened(key_env="ACME_KEY")).message
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("key", [f"{SECRET}\nx", f"{SECRET} x", f"{SECRET}é"])
+def test_what_is_no_key_is_neither_sent_nor_shown(
+    server: ModelServer, opened: Callable[..., Backend], key: str
+) -> None:
+    """A header with it would be refused in words that quote it."""
+    found = failure(opened(environ={"ANTHROPIC_API_KEY": key}))
+    assert (found.kind, server.requests) == ("auth", [])
+
+
+@pytest.mark.parametrize(
+    ("environ", "key_env", "value"),
+    [
+        ({"ANTHROPIC_API_KEY": "k1 ", "ANTHROPIC_AUTH_TOKEN": "t1"}, "", "k1"),
+        ({"ANTHROPIC_AUTH_TOKEN": "t1"}, "", "t1"),
+        ({"ANTHROPIC_API_KEY": "k1", "ACME_KEY": "k2"}, "ACME_KEY", "k2"),
+        ({"ANTHROPIC_API_KEY": "k1", "ANTHROPIC_AUTH_TOKEN": "t1"}, "ANTHROPIC_AUTH_TOKEN", "t1"),
+    ],
+)
+def test_the_key_comes_from_the_environment(
+    server: ModelServer,
+    opened: Callable[..., Backend],
+    monkeypatch: pytest.MonkeyPatch,
+    environ: dict[str, str],
+    key_env: str,
+    value: str,
+) -> None:
+    """Of the run, and from nowhere else; one header holds it. A token is told to the library as one."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "another")
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "another")
+    backend = opened(environ=environ, key_env=key_env)
+    one(backend)
+    assert server.asked[0].headers["authorization"] == f"Bearer {value}"
+    assert "another" not in str(server.asked[0].headers)
+    assert isinstance(backend, Claude)
+    assert isinstance(backend.line, Line)
+    assert (backend.line.sdk.auth_token or backend.line.sdk.api_key) == value
+    assert (backend.line.sdk.auth_token == value) == value.startswith("t")
+
+
+def test_where_the_server_is(server: ModelServer, tmp_path: Path) -> None:
+    """By the settings, else by the environment, else the usual one; answers depend on which."""
+    environ = {"ANTHROPIC_API_KEY": SECRET, "ANTHROPIC_BASE_URL": server.url}
+    backend = door(asked("", tmp_path, environ=environ)).backend
+    assert isinstance(one(backend), Reply)
+    assert backend.settings == {"host": "127.0.0.1"}
+    usual = door(asked("", tmp_path, model="")).backend
+    assert (usual.settings, usual.model, usual.deterministic) == ({}, ABOUT.model, False)
+    for wrong in ("localhost:8000", "ftp://models.acme.example", "https://"):
+        with pytest.raises(ConfigError, match=r"replay\.base_url is no address"):
+            door(asked(wrong, tmp_path))
+    with pytest.raises(ConfigError, match="ANTHROPIC_BASE_URL is no address"):
+        door(asked("", tmp_path, environ={"ANTHROPIC_BASE_URL": "gateway"}))
+
+
+def test_a_probe_is_one_small_call(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """A model that says nothing visible in so few tokens is there all the same."""
+    assert probe(opened(), "target", "x") is None
+    server.script = saying(Said(stop="max_tokens"))
+    assert probe(opened(), "target", "x") is None
+    server.script = saying(error(404, "not_found_error", "model: claude-model-1"))
+    assert probe(opened(), "target", "x") == CallFailed("process", "not_found_error: model: claude-model-1")
+    assert [call.body["max_tokens"] for call in server.asked] == [64, 64, 64]
+
+
+def test_several_calls_are_under_way_at_once(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """As many as `replay.jobs`, in the order of the questions."""
+    server.latency = 0.1
+    server.script = lambda call: Said(text=call.user)
+    asks = [Request(role="target", purpose="rollout", ask=f"Ask {number}") for number in range(16)]
+
+    replies = Pooled(inner=opened(), jobs=8).complete(asks)
+
+    assert [reply.text for reply in replies if isinstance(reply, Reply)] == [request.ask for request in asks]
+    assert 4 <= server.most <= 8
+
+
+@given(st.binary(max_size=50) | st.text(max_size=50).map(str.encode))
+def test_any_body_is_an_answer_or_a_failure(body: bytes) -> None:
+    """And raises nothing."""
+    found = answer_of(body)
+    assert isinstance(found, CallFailed)
+    assert found.kind == "schema"

@@ -1,0 +1,374 @@
+"""Message Batches: half the price, and never paid twice."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skillopt_git.backends import anthropic_batches
+from skillopt_git.backends.anthropic import Claude, door
+from skillopt_git.backends.anthropic_batches import FORGOTTEN, LONGEST, PATIENCE, Batches
+from skillopt_git.backends.cached import Cached
+from skillopt_git.backends.pooled import Pooled
+from skillopt_git.ids import canonical_json
+from skillopt_git.ports import CallFailed, Reply, Usage
+from skillopt_git.redact import Redactor
+from tests.hub import Clock
+from tests.modelserver import BATCHES, Asked, Batch, Broken, Fate, Given, ModelServer, Raw, Said, error, serving, tokens
+from tests.test_backends_anthropic import ROLLOUT, SECRET, asked
+
+ASKS = [replace(ROLLOUT, ask=f"Ask {number}", sample=f"x1-1/{number}") for number in range(3)]
+Open = Callable[..., Claude]
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with serving(lambda call: Said(text=f"To {call.user.split()[-1]}"), polls=3) as found:
+        yield found
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def opened(server: ModelServer, clock: Clock, tmp_path: Path) -> Open:
+    """A door as another run opens it, with the same private folder; time passes only where it sleeps."""
+
+    def open_(sleep: Callable[[float], None] = clock.sleep, **more: Any) -> Claude:
+        made = door(asked(server.url, tmp_path / "anthropic", batch=True, **more))
+        assert made.together
+        assert isinstance(made.backend, Claude)
+        assert isinstance(made.backend.batches, Batches)
+        return replace(made.backend, batches=replace(made.backend.batches, clock=clock.now, sleep=sleep))
+
+    return open_
+
+
+def interrupted(_: float) -> None:
+    raise KeyboardInterrupt
+
+
+def texts(results: Any) -> list[str]:
+    """What was answered; a failure shows no key."""
+    assert SECRET not in repr(results)
+    return [result.text if isinstance(result, Reply) else result.kind for result in results]
+
+
+def kept(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "anthropic" / "batches").glob("*"))
+
+
+def test_what_is_asked_at_once_goes_as_one_batch(
+    server: ModelServer, opened: Open, clock: Clock, tmp_path: Path
+) -> None:
+    """The documents in it, in the order of the questions, with what it used; nothing is left behind."""
+    results = opened().complete(ASKS)
+
+    assert texts(results) == ["To 0", "To 1", "To 2"]
+    (batch,) = server.heard(BATCHES)
+    sent = batch.body["requests"]
+    assert all("Use pnpm, never npm" in item["params"]["system"][0]["text"] for item in sent)
+    assert all(item["params"]["system"][0]["cache_control"] == {"type": "ephemeral"} for item in sent)
+    assert [item["params"]["messages"][0]["content"].split()[-1] for item in sent] == ["0", "1", "2"]
+    assert server.asked == []
+    used = sum(tokens(sent[0]["params"].get(part, [])) for part in ("system", "messages", "tools"))
+    assert results[0] == Reply(text="To 0", usage=Usage(used, output_tokens=1), model="claude-model-1")
+    assert clock.slept == [5.0, 7.5]
+    assert kept(tmp_path) == []
+
+
+def test_a_single_question_does_not_wait_for_a_batch(server: ModelServer, opened: Open) -> None:
+    """A probe, or a reflection."""
+    assert texts(opened().complete(ASKS[:1])) == ["To 0"]
+    assert len(server.asked) == 1
+    assert server.batches == {}
+
+
+def test_a_run_that_was_broken_off_goes_on_with_its_batch(server: ModelServer, opened: Open, tmp_path: Path) -> None:
+    """By its id, which alone is kept, for its owner only; nothing is sent, and paid, again."""
+    with pytest.raises(KeyboardInterrupt):
+        opened(interrupted).complete(ASKS)
+    (file,) = kept(tmp_path)
+    assert file.name == "msgbatch_1.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == stat.S_IMODE(file.parent.parent.stat().st_mode) == 0o700
+    assert not any(word in file.read_text() for word in ("Ask", "pnpm", SECRET))
+
+    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+
+    assert len(server.heard(BATCHES)) == 1
+    assert kept(tmp_path) == []
+
+
+def test_a_run_that_asks_for_part_of_it_and_for_more(server: ModelServer, opened: Open, tmp_path: Path) -> None:
+    """What is there is read, what is new is sent, and what nobody asks for now stays to be read."""
+    with pytest.raises(KeyboardInterrupt):
+        opened(interrupted).complete(ASKS)
+    new = replace(ROLLOUT, ask="Ask 3", sample="x1-1/3")
+
+    assert texts(opened().complete([ASKS[2], new, ASKS[0]])) == ["To 2", "To 3", "To 0"]
+
+    assert [len(batch.body["requests"]) for batch in server.heard(BATCHES)] == [3, 1]
+    assert len(json.loads(kept(tmp_path)[0].read_text())["names"]) == 1
+    assert texts(opened().complete([ASKS[1], replace(new, sample="x1-2/3")])) == ["To 1", "To 3"]
+    assert [len(batch.body["requests"]) for batch in server.heard(BATCHES)] == [3, 1, 1]
+    assert kept(tmp_path) == []
+
+
+def test_two_rollouts_of_one_task_are_two_answers(server: ModelServer, opened: Open) -> None:
+    """By their samples, and even without."""
+    opened().complete([ASKS[0], replace(ASKS[0], sample="x1-1/9"), ASKS[0]])
+    (batch,) = server.heard(BATCHES)
+    names = [item["custom_id"] for item in batch.body["requests"]]
+    assert len(set(names)) == 3
+    assert all(len(name) <= 64 for name in names)
+
+
+def test_another_model_or_host_is_another_question(server: ModelServer, opened: Open, clock: Clock) -> None:
+    """What one model was asked is no answer of another."""
+    with pytest.raises(KeyboardInterrupt):
+        opened(interrupted).complete(ASKS)
+    opened(model="claude-model-2").complete(ASKS)
+    assert [batch.body["requests"][0]["params"]["model"] for batch in server.heard(BATCHES)] == [
+        "claude-model-1",
+        "claude-model-2",
+    ]
+
+
+def test_a_temperature_goes_along(server: ModelServer, opened: Open) -> None:
+    """As with a single question."""
+    opened(temperature=0.5).complete(ASKS)
+    assert server.heard(BATCHES)[0].body["requests"][0]["params"]["temperature"] == 0.5
+
+
+def test_between_the_cache_and_the_batch_nothing_is_split(server: ModelServer, opened: Open, tmp_path: Path) -> None:
+    """As a run puts them together; what was answered is not asked again."""
+    pooled = Pooled(inner=opened(), jobs=1)
+    cached = Cached(
+        inner=pooled, folder=tmp_path / "cache", templates="one", redact=Redactor(b"key"), aside=lambda _: None
+    )
+    assert texts(cached.complete(ASKS)) == texts(cached.complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    assert len(server.heard(BATCHES)) == 1
+
+
+@pytest.mark.parametrize(
+    ("fate", "found"),
+    [
+        (Fate("expired"), CallFailed("timeout", "the batch ended before this was answered", retryable=True)),
+        (Fate("canceled"), CallFailed("refused", "the batch was canceled before this was answered", retryable=True)),
+        (error(529, "overloaded_error", "Overloaded"), CallFailed("rate", "overloaded_error: Overloaded", True)),
+        (error(500, "api_error", "Broken"), CallFailed("network", "api_error: Broken", True)),
+        (error(404, "not_found_error", "model: x"), CallFailed("process", "not_found_error: model: x")),
+        (error(400, "invalid_request_error", "prompt is too long"), CallFailed("refused", "invalid_request_error: "
+            "prompt is too long")),
+        (Raw(400, {"type": "error"}), CallFailed("schema", "the result is none that is known")),
+        (Said(stop="refusal"), CallFailed("refused", "the model refused to answer")),
+        (Said(stop="max_tokens", text="Half"), CallFailed("truncated", "the answer was cut off after 1 tokens")),
+        (Said(), CallFailed("empty", "the model answered without a word")),
+    ],
+)  # fmt: skip
+def test_what_became_of_one_is_no_matter_of_the_others(
+    server: ModelServer, opened: Open, tmp_path: Path, fate: Given, found: CallFailed
+) -> None:
+    """A failed one is a value; it is not kept, so that a later run may ask it anew."""
+    server.script = lambda call: fate if call.user.endswith("1") else Said(text="Here")
+    results = opened().complete(ASKS)
+    assert texts([results[0], results[2]]) == ["Here", "Here"]
+    assert results[1] == found
+    assert kept(tmp_path) == []
+
+
+def test_a_lesson_of_a_batch_is_asked_again_at_once(server: ModelServer, opened: Open) -> None:
+    """A schema the model refuses, and thoughts that took the answer's room."""
+
+    def script(call: Asked) -> Given:
+        if "output_config" in call.body:
+            return error(400, "invalid_request_error", "output_config.format is not supported")
+        whole = call.body["max_tokens"] > 1024
+        return Said(thinking="Hm", text="{}" if whole else "", stop="" if whole else "max_tokens")
+
+    server.script = script
+    schema = canonical_json({"type": "object", "properties": {}})
+    backend = opened()
+    results = backend.complete([replace(ask, schema=schema) for ask in ASKS])
+    assert texts(results) == ["{}", "{}", "{}"]
+    assert [call.body["max_tokens"] for call in server.asked] == [1024, 9216, 9216, 9216]
+    assert texts(backend.complete([replace(ask, sample="x1-2/1") for ask in ASKS])) == ["{}", "{}", "{}"]
+    assert len(server.asked) == 4
+
+
+# --- what goes wrong on the way ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        (error(401, "authentication_error", f"invalid x-api-key {SECRET}"), "auth"),
+        (error(413, "request_too_large", "too much"), "refused"),
+        (error(429, "rate_limit_error", "wait"), "rate"),
+        (error(529, "overloaded_error", "Overloaded"), "rate"),
+        (Raw(200, "Welcome to the guest network"), "schema"),
+        (Raw(200, {"id": "../../elsewhere", "processing_status": "in_progress"}), "schema"),
+        (Broken("reset"), "network"),
+        (Broken("half"), "network"),
+    ],
+)
+def test_a_batch_that_cannot_be_sent(
+    server: ModelServer, opened: Open, tmp_path: Path, said: Raw | Broken, kind: str
+) -> None:
+    """Each of its questions failed; nothing is kept."""
+    server.before = lambda call: said if call.path == BATCHES else None
+    assert texts(opened().complete(ASKS)) == [kind] * 3
+    assert kept(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        (error(500, "api_error", "Broken"), "network"),
+        (error(404, "not_found_error", "no such batch"), "process"),
+        (Raw(200, "Welcome to the guest network"), "schema"),
+        (Raw(200, b"\xff\xfe\n{\n"), "schema"),
+        (Raw(200, ""), "schema"),
+        (Raw(307, "", {"location": "http://models.acme.example/"}), "process"),
+        (Broken("half"), "network"),
+        (Broken("reset"), "network"),
+    ],
+)
+def test_results_that_cannot_be_read_stay_to_be_read(
+    server: ModelServer, opened: Open, tmp_path: Path, said: Raw | Broken, kind: str
+) -> None:
+    """They are paid for: a later run reads them."""
+    server.before = lambda call: said if call.path.endswith("/results") else None
+    assert texts(opened().complete(ASKS)) == [kind] * 3
+    assert len(kept(tmp_path)) == 1
+
+    server.before = lambda _: None
+    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    assert len(server.heard(BATCHES)) == 1
+
+
+def test_a_result_that_is_missing_is_missing(server: ModelServer, opened: Open) -> None:
+    """The others are there."""
+
+    def short(call: Asked) -> Raw | None:
+        if not call.path.endswith("/results"):
+            return None
+        lines = server.batches["msgbatch_1"].results(server).splitlines()
+        return Raw(200, "\n".join([*lines[1:], '{"custom_id": "another", "result": {}}', "{half"]))
+
+    server.before = short
+    results = opened().complete(ASKS)
+    assert texts(results) == ["To 0", "To 1", "schema"]
+    assert results[2] == CallFailed("schema", "batch msgbatch_1 has no result for this")
+
+
+def test_results_are_read_where_all_else_is_asked(server: ModelServer, opened: Open) -> None:
+    """The address that the answer names may be another host's, which is not to get the key."""
+    with serving() as elsewhere:
+
+        def pointing(call: Asked) -> Raw | None:
+            if not call.path.endswith("/msgbatch_1"):
+                return None
+            told = server.batches["msgbatch_1"].told(server) | {"processing_status": "ended"}
+            return Raw(200, told | {"results_url": f"{elsewhere.url}/results"})
+
+        server.before = pointing
+        assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+        assert elsewhere.requests == []
+
+
+def test_a_while_without_network_is_waited_out(server: ModelServer, opened: Open, clock: Clock) -> None:
+    """A laptop sleeps; the batch does not."""
+    gone = iter([Broken("reset")] * PATIENCE)
+    server.before = lambda call: next(gone, None) if call.path.endswith("/msgbatch_1") else None
+    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    assert clock.slept[:3] == [5.0, 7.5, 11.25]
+    assert max(clock.slept) <= 300
+
+
+def test_patience_has_an_end(server: ModelServer, opened: Open, clock: Clock, tmp_path: Path) -> None:
+    """The batch is kept; a later run goes on with it."""
+    server.before = lambda call: Broken("reset") if call.path.endswith("/msgbatch_1") else None
+    assert texts(opened().complete(ASKS)) == ["network"] * 3
+    assert len(clock.slept) == PATIENCE
+    assert len(kept(tmp_path)) == 1
+
+
+def test_what_will_not_pass_is_not_waited_for(server: ModelServer, opened: Open, clock: Clock) -> None:
+    """A key that was taken away meanwhile."""
+    server.before = lambda call: error(401, "authentication_error", "no") if call.method == "GET" else None
+    assert texts(opened().complete(ASKS)) == ["auth"] * 3
+    assert clock.slept == []
+
+
+def test_a_batch_that_never_ends_is_left_to_a_later_run(
+    server: ModelServer, opened: Open, clock: Clock, tmp_path: Path
+) -> None:
+    """After the day that the provider gives itself."""
+    server.polls = 10**6
+    results = opened(lambda seconds: clock.sleep(10 * seconds)).complete(ASKS)
+    assert results[0] == CallFailed(
+        "timeout", "batch msgbatch_1 has not ended; a later run goes on with it", retryable=True
+    )
+    assert LONGEST < sum(clock.slept) < LONGEST + 3600
+    server.polls = 1
+    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    assert len(server.heard(BATCHES)) == 1
+
+
+def test_a_batch_that_the_provider_lost_is_sent_anew(
+    server: ModelServer, opened: Open, clock: Clock, tmp_path: Path
+) -> None:
+    """At once where it is known before; else by the next run."""
+    with pytest.raises(KeyboardInterrupt):
+        opened(interrupted).complete(ASKS)
+    server.batches.clear()
+    server.batches["msgbatch_0"] = Batch(id="msgbatch_0", requests=[])  # so that the next one has another id
+    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    assert kept(tmp_path) == []
+
+    again = [replace(ask, sample="x1-3/1") for ask in ASKS]
+    lost = opened(lambda _: server.batches.clear()).complete(again)
+    assert lost[0] == CallFailed("network", "the provider knows the batch no more; a later run sends it anew")
+    assert texts(opened().complete(again)) == ["To 0", "To 1", "To 2"]
+
+
+def test_what_is_damaged_or_too_old_is_dropped(server: ModelServer, opened: Open, clock: Clock, tmp_path: Path) -> None:
+    """And what was in it asked anew."""
+    with pytest.raises(KeyboardInterrupt):
+        opened(interrupted).complete(ASKS)
+    (file,) = kept(tmp_path)
+    (file.parent / "msgbatch_9.json").write_text("{half")
+    clock.time += FORGOTTEN + 1
+    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    assert len(server.heard(BATCHES)) == 2
+    assert kept(tmp_path) == []
+
+
+def test_without_a_key_nothing_is_sent(server: ModelServer, tmp_path: Path) -> None:
+    """Each question fails."""
+    made = door(asked(server.url, tmp_path, environ={}, batch=True))
+    assert texts(made.backend.complete(ASKS)) == ["auth"] * 3
+    assert server.requests == []
+
+
+@given(st.lists(st.integers(0, 30), max_size=30))
+def test_batches_are_as_large_as_the_provider_takes(sizes: list[int]) -> None:
+    """Every question is in one of them, in order; only one that is too large by itself makes a larger one."""
+    questions = {str(place): {"x": "y" * size} for place, size in enumerate(sizes)}
+    parts = list(anthropic_batches._parts(questions, requests=4, size=60))
+    assert [name for part in parts for name in part] == list(questions)
+    for part in parts:
+        assert 1 <= len(part) <= 4
+        assert len(part) == 1 or sum(len(json.dumps(asked_)) for asked_ in part.values()) <= 60
