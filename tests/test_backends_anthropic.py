@@ -13,17 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillopt_git import cli
 from skillopt_git.backends.anthropic import ABOUT, Claude, answer_of, door
 from skillopt_git.backends.anthropic_client import LARGEST, Line
 from skillopt_git.backends.pooled import Pooled
 from skillopt_git.config import Replay
-from skillopt_git.doors import Asked, probe
+from skillopt_git.doors import PROBE, Asked, probe
 from skillopt_git.errors import ConfigError
 from skillopt_git.ids import canonical_json
 from skillopt_git.ports import Backend, CallFailed, Reply, Request, Role, Usage
 from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.redact import Redactor
-from tests.modelserver import Broken, Given, ModelServer, Raw, Said, error, saying, serving, tokens
+from tests.helpers import Repository
+from tests.modelserver import BATCHES, Broken, Given, ModelServer, Raw, Said, error, saying, serving, tokens
+from tests.modelserver import Asked as Call
+from tests.nights import PNPM, sessions, taught
+from tests.nights import RULE as WISH
 
 SECRET = "Zx9Kq2Lm7Rt4" * 3  # of no form that is known: it must be hidden all the same
 RULE = "Use pnpm, never npm"
@@ -269,6 +274,15 @@ def test_an_answer_that_is_cut_off_with_room_stays_cut_off(server: ModelServer, 
 # --- failures ----------------------------------------------------------------------------------------------------
 
 
+SPENT = {
+    "error": {
+        "type": "rate_limit_error",
+        "message": "limit reached",
+        "details": {"error_code": "enforced_spend_limit_reached"},
+    }
+}
+
+
 def refusal(status: int, type_: str, message: str) -> Raw:
     return error(status, type_, f"{message} {SECRET}")
 
@@ -285,6 +299,7 @@ def refusal(status: int, type_: str, message: str) -> Raw:
         (refusal(400, "invalid_request_error", "prompt is too long: 250000"), "refused", False, "too long"),
         (refusal(413, "request_too_large", "Request exceeds the size"), "refused", False, "exceeds"),
         (refusal(400, "invalid_request_error", "blocked by content filtering policy"), "refused", False, "blocked"),
+        (Raw(429, SPENT), "quota", False, "rate_limit_error: limit reached"),
         (refusal(429, "rate_limit_error", "slow down"), "rate", True, "slow down"),
         (refusal(500, "api_error", "Internal server error"), "network", True, "Internal"),
         (refusal(503, "api_error", "Unavailable"), "network", True, "Unavailable"),
@@ -324,10 +339,10 @@ def test_each_failure_is_what_it_is(
 def test_the_reason_of_a_refusal_is_told(server: ModelServer, opened: Callable[..., Backend]) -> None:
     """Where the provider gives one."""
     told = server.message(Said(stop="refusal"), {}) | {
-        "stop_details": {"type": "refusal", "category": "cyber", "explanation": "It could harm."}
+        "stop_details": {"type": "refusal", "category": "cyber", "explanation": f"It could harm {SECRET}."}
     }
     server.script = saying(Raw(200, told))
-    assert failure(opened()) == CallFailed("refused", "It could harm.")
+    assert failure(opened()) == CallFailed("refused", "It could harm [key].")
 
 
 @pytest.mark.parametrize("status", [429, 500, 529])
@@ -519,3 +534,70 @@ def test_any_body_is_an_answer_or_a_failure(body: bytes) -> None:
     found = answer_of(body)
     assert isinstance(found, CallFailed)
     assert found.kind == "schema"
+
+
+# --- a whole night -----------------------------------------------------------------------------------------------
+
+
+def obedient(call: Call) -> Given:
+    """A target that keeps to what it is told, and an optimizer that words the wish."""
+    if call.system:
+        return Said(text=f"Ran {'pnpm' if WISH in call.system else 'npm'} install.")
+    if call.user == PROBE:
+        return Said(text="OK")
+    return Said(text=json.dumps({"edits": [{"op": "add", "text": WISH, "reason": "It was asked for."}]}))
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_night(
+    server: ModelServer,
+    repo: Repository,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    batch: bool,
+) -> None:
+    """From sessions to a branch with the rule; the key is in nothing that is said or left."""
+    server.script = obedient
+    sessions(home, repo, PNPM)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    monkeypatch.setenv("SKILLOPT_REPLAY_BASE_URL", server.url)
+    monkeypatch.setenv("SKILLOPT_REPLAY_SEND", "mined")
+    monkeypatch.setenv("SKILLOPT_REPLAY_BATCH", "true" if batch else "false")
+    words = ["run", "--backend", "anthropic", "--repo", str(repo.path), "--claude-home", str(home), "--quiet", "--json"]
+
+    assert cli.run(words) == 0
+
+    said = capsys.readouterr()
+    record = json.loads(said.out)
+    assert WISH in taught(repo, record["branch"])
+    rollouts = [call for call in server.asked if call.system]
+    batched = [item["params"] for sent in server.heard(BATCHES) for item in sent.body["requests"]]
+    assert (rollouts == [], batched == []) == (batch, not batch)
+    assert any(WISH in call.text for call in rollouts) or any(WISH in json.dumps(params) for params in batched)
+    left = [path for path in repo.path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert left == []
+    assert SECRET not in said.out + said.err
+
+
+def test_a_night_whose_key_is_refused_ends_before_anything_is_spent(
+    server: ModelServer,
+    repo: Repository,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """By one probe, in the provider's words."""
+    server.script = saying(refusal(401, "authentication_error", "invalid x-api-key"))
+    sessions(home, repo, PNPM)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    monkeypatch.setenv("SKILLOPT_REPLAY_BASE_URL", server.url)
+    monkeypatch.setenv("SKILLOPT_REPLAY_SEND", "mined")
+
+    assert cli.run(["run", "--backend", "anthropic", "--repo", str(repo.path), "--claude-home", str(home)]) != 0
+
+    said = capsys.readouterr()
+    assert "invalid x-api-key [key]" in said.err
+    assert SECRET not in said.out + said.err
+    assert [call.user for call in server.asked] == [PROBE]

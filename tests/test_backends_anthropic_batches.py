@@ -167,7 +167,7 @@ def test_between_the_cache_and_the_batch_nothing_is_split(server: ModelServer, o
         (Fate("expired"), CallFailed("timeout", "the batch ended before this was answered", retryable=True)),
         (Fate("canceled"), CallFailed("refused", "the batch was canceled before this was answered", retryable=True)),
         (error(529, "overloaded_error", "Overloaded"), CallFailed("rate", "overloaded_error: Overloaded", True)),
-        (error(500, "api_error", "Broken"), CallFailed("network", "api_error: Broken", True)),
+        (error(500, "api_error", f"No {SECRET}"), CallFailed("network", "api_error: No [key]", True)),
         (error(404, "not_found_error", "model: x"), CallFailed("process", "not_found_error: model: x")),
         (error(400, "invalid_request_error", "prompt is too long"), CallFailed("refused", "invalid_request_error: "
             "prompt is too long")),

@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from skillopt_git.doors import About, Asked, Opened, schema_of, spoken
+from skillopt_git.doors import MESSAGE_LIMIT, About, Asked, Opened, schema_of, spoken
 from skillopt_git.errors import ConfigError
 from skillopt_git.ids import canonical_json
 from skillopt_git.ports import CallFailed, Reply, Request, Usage
@@ -112,18 +112,18 @@ def answer_of(told: bytes | CallFailed) -> Answer | CallFailed:
     try:
         return read(Answer, told, where="the answer")
     except ConfigError as error:
-        return CallFailed("schema", " ".join(str(error).split())[:300])
+        return CallFailed("schema", " ".join(str(error).split())[:MESSAGE_LIMIT])
 
 
-def outcome(request: Request, answer: Answer | CallFailed) -> Reply | CallFailed:
-    """What an answer comes to for whoever asked."""
+def outcome(request: Request, answer: Answer | CallFailed, clean: Callable[[str], str]) -> Reply | CallFailed:
+    """What an answer comes to for whoever asked; `clean` is for what is told of one that is none."""
     if isinstance(answer, CallFailed):
         return answer
     names = {_spelt(name): name for name in request.tools}
     tools = tuple(names.get(block.name, block.name) for block in answer.content if block.type == "tool_use")
     if answer.stop_reason == "refusal":
         why = answer.stop_details.explanation if answer.stop_details else None
-        return CallFailed("refused", why or "the model refused to answer")
+        return CallFailed("refused", clean(why)[:MESSAGE_LIMIT] if why else "the model refused to answer")
     if answer.cut:
         return CallFailed("truncated", f"the answer was cut off after {answer.usage.output_tokens} tokens")
     if not answer.text.strip() and not tools:
@@ -193,7 +193,7 @@ class Claude:
         better = self.question(request)
         spoiled = answer.cut if isinstance(answer, Answer) else answer.kind == "process"
         if better == question or not spoiled:
-            return outcome(request, answer)
+            return outcome(request, answer, line.clean)
         again = self._settled(line, request, better, answer_of(line.message(better)))
         return _with(again, answer.used) if isinstance(answer, Answer) else again
 
@@ -275,7 +275,7 @@ def door(asked: Asked) -> Opened:
     line = _line(asked, base_url)
     batches = None
     if chosen.batch and not isinstance(line, CallFailed):
-        batches = Batches(line=line, folder=asked.state / "batches", redact=asked.redact)
+        batches = Batches(line=line, folder=asked.state / "batches")
     temperature = chosen.temperature if asked.role == "target" else -1.0
     settings: dict[str, str | int | float | bool] = {}
     if temperature >= 0:

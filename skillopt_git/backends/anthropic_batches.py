@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillopt_git.doors import failed
+from skillopt_git.doors import MESSAGE_LIMIT, failed
 from skillopt_git.errors import ConfigError
 from skillopt_git.ports import CallFailed
 from skillopt_git.schema import dump, read
@@ -71,7 +71,6 @@ class Batches:
 
     line: Line
     folder: Path
-    redact: Callable[[str], str]
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
 
@@ -188,7 +187,7 @@ class Batches:
             case {"type": "succeeded", "message": message}:
                 return json.dumps(message).encode()
             case {"type": "errored", "error": {"error": {"type": str(kind), "message": str(words)}}}:
-                return failed(_STATUS.get(kind, 500), f"{kind}: {words}", code=kind, redact=self.redact)
+                return failed(_STATUS.get(kind, 500), f"{kind}: {words}", code=kind, redact=self.line.clean)
             case {"type": "expired"}:
                 return CallFailed("timeout", "the batch ended before this was answered", retryable=True)
             case {"type": "canceled"}:
@@ -205,7 +204,7 @@ def _progress(told: bytes | CallFailed | None) -> Progress | CallFailed:
     try:
         progress = read(Progress, told, where="the batch")
     except ConfigError as error:
-        return CallFailed("schema", " ".join(str(error).split())[:300])
+        return CallFailed("schema", " ".join(str(error).split())[:MESSAGE_LIMIT])
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", progress.id):  # it names a file and an address
         return CallFailed("schema", "the provider gave the batch an id that is none")
     return progress

@@ -33,10 +33,12 @@ BATCHES = "/v1/messages/batches"
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Line:
-    """What can be asked of the provider. An answer is the body that came."""
+    """What can be asked of the provider. An answer is the body that came; `clean` takes the key, and other secrets, out
+    of what is told of one."""
 
     sdk: Anthropic = field(repr=False)
-    refusal: Callable[[AnthropicError], CallFailed] = field(repr=False)
+    timeout: float
+    clean: Callable[[str], str] = field(repr=False)
 
     def message(self, asked: Mapping[str, Any]) -> bytes | CallFailed:
         """The library's list of parameters is shorter than the API's, so what it has to know is told, and the rest put
@@ -59,7 +61,7 @@ class Line:
         except NotFoundError:
             return None
         except AnthropicError as error:
-            return self.refusal(error)
+            return self._refusal(error)
         return body
 
     def results(self, batch: str) -> bytes | CallFailed:
@@ -71,7 +73,11 @@ class Line:
         try:
             return ask()
         except AnthropicError as error:
-            return self.refusal(error)
+            return self._refusal(error)
+
+    def _refusal(self, error: AnthropicError) -> CallFailed:
+        status, words, code = _meaning(error, self.timeout)
+        return failed(status, words, code=code, redact=self.clean)
 
 
 def line(*, key: str, bearer: bool, base_url: str, timeout: float, retries: int, redact: Callable[[str], str]) -> Line:
@@ -88,11 +94,10 @@ def line(*, key: str, bearer: bool, base_url: str, timeout: float, retries: int,
         open_telemetry=False,
     )
 
-    def refusal(error: AnthropicError) -> CallFailed:
-        status, words, code = _meaning(error, timeout)
-        return failed(status, words, code=code, redact=redact, secrets=(key,))
+    def clean(text: str) -> str:
+        return redact(text.replace(key, "[key]"))
 
-    made = Line(sdk=sdk, refusal=refusal)
+    made = Line(sdk=sdk, timeout=timeout, clean=clean)
     finalize(made, http.close)  # the library hangs together in circles, which are cleared away in no order
     return made
 
