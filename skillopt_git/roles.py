@@ -27,7 +27,9 @@ from skillopt_git.redact import Redactor
 from skillopt_git.wiring import look_up
 
 BACKENDS = {
+    "azure_openai": "skillopt_git.backends.openai_azure:door",
     "mock": "skillopt_git.backends.mock:door",
+    "openai": "skillopt_git.backends.openai:door",
 }
 
 
