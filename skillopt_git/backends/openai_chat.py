@@ -11,9 +11,9 @@ from skillopt_git.backends.openai_words import (
     End,
     Question,
     Refused,
+    called,
     count,
     json_schema,
-    named,
     tables,
     word,
 )
@@ -59,7 +59,7 @@ def answer(data: Mapping[str, Any], question: Question) -> Answer | Refused | No
     thoughts = word(message, "reasoning") or word(message, "reasoning_content")
     return Answer(
         text=_text(message.get("content")),
-        tools=named([word(call, "name") for call in _calls(message)], question),
+        tools=called([word(call, "name") for call in _calls(message)], question),
         end="filtered" if refusal else _ENDS.get(reason, "done"),
         why=refusal,
         usage=_usage(usage),

@@ -11,9 +11,9 @@ from skillopt_git.backends.openai_words import (
     End,
     Question,
     Refused,
+    called,
     count,
     json_schema,
-    named,
     tables,
     word,
 )
@@ -56,7 +56,7 @@ def answer(data: Mapping[str, Any], question: Question) -> Answer | Refused | No
     usage = data.get("usage")
     return Answer(
         text="".join(word(part, "text") for part in parts if part.get("type") == "output_text"),
-        tools=named([word(item, "name") for item in items if item.get("type") == "function_call"], question),
+        tools=called([word(item, "name") for item in items if item.get("type") == "function_call"], question),
         end="filtered" if refusal else _end(status, data.get("incomplete_details")),
         why=refusal,
         usage=_usage(usage),

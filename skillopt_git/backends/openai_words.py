@@ -118,7 +118,7 @@ def tables(data: object) -> list[dict[str, Any]]:
     return [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
 
 
-def named(tools: Sequence[str], question: Question) -> tuple[str, ...]:
+def called(tools: Sequence[str], question: Question) -> tuple[str, ...]:
     return tuple(question.tools.get(tool, tool) for tool in tools)
 
 
