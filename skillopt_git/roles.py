@@ -29,7 +29,9 @@ from skillopt_git.wiring import look_up
 
 BACKENDS = {
     "anthropic": "skillopt_git.backends.anthropic:door",
+    "azure_openai": "skillopt_git.backends.openai_azure:door",
     "mock": "skillopt_git.backends.mock:door",
+    "openai": "skillopt_git.backends.openai:door",
 }
 
 
