@@ -297,10 +297,10 @@ ABOUT = About(
     name="cassette",
     title="A recording",
     documents="As with the backend that was recorded; under other documents it is another question.",
-    setup="`replay.cassette` names the file. With `replay.record` the backend named there answers, and that is recorded; "
-    "a recording that was broken off goes on when it is run again. Without it the file is replayed.",
-    leaves="Replayed: nothing. Recorded: what leaves for the recorded backend. The file holds answers, redacted, and of "
-    "each question a digest and its purpose.",
+    setup="`replay.cassette` names the file. With `replay.record` the backend named there answers, and that is "
+    "recorded; a recording that was broken off goes on when it is run again. Without it the file is replayed.",
+    leaves="Replayed: nothing. Recorded: what leaves for the recorded backend. The file holds answers, redacted, and "
+    "of each question a digest and its purpose.",
     cost="Nothing when it is replayed.",
     limits="It answers what was asked when it was recorded, and nothing else: with other sessions, documents, settings "
     "or prompts it has to be recorded anew; so it has for another clone where sessions held secrets, for each clone "

@@ -85,7 +85,7 @@ class Handoff:
         return Reply(text=self.redact(text), tools=tools, model=self.model)
 
     def _written(self, name: str) -> bytes | None:
-        """What somebody answered; None where they have not: no file, an empty one, or the place-holder is still in it."""
+        """What somebody answered; None where the file is missing or empty, or the place-holder is still in it."""
         try:
             with self._place(name).open("rb") as file:
                 data = file.read(LONGEST + 1)
@@ -174,9 +174,9 @@ def _asked(name: str, request: Request) -> str:
 
 
 _WHAT = (
-    "skillopt-git asks the {role} ({purpose}). Answer what stands below between the lines of `=====`, as the model that "
-    "is asked: SYSTEM, where there is any, are its instructions, USER is what it is asked. What else you know, and other "
-    "files here, are no part of it."
+    "skillopt-git asks the {role} ({purpose}). Answer what stands below between the lines of `=====`, as the model "
+    "that is asked: SYSTEM, where there is any, are its instructions, USER is what it is asked. What else you know, "
+    "and other files here, are no part of it."
 )
 _WHERE = (
     "The answer goes into `{name}.answer.md` beside this file, in place of the line there, with nothing around it. It "
