@@ -178,9 +178,13 @@ def failed(
 
 
 MESSAGE_LIMIT = 300
-_NO_CREDIT = ("insufficient_quota", "credit balance is too low", "exceeded your current quota", "billing_hard_limit")
+_NO_CREDIT = (
+    *("insufficient_quota", "credit balance is too low", "exceeded your current quota", "billing_hard_limit"),
+    *("insufficient balance", "arrearage"),
+)
 # What is wrong with one request, and with no other.
 _THIS_ONE = (
     *("context length", "context_length", "too long", "too large", "maximum context", "content_filter"),
-    *("content filter", "content management policy", "content_policy", "safety"),
+    *("context window", "context size", "content filter", "content management policy", "content_policy", "safety"),
+    *("usage policy", "invalid_prompt", "inappropriate content", "data_inspection_failed"),
 )

@@ -28,9 +28,11 @@ from skillopt_git.redact import Redactor
 from skillopt_git.wiring import look_up
 
 BACKENDS = {
+    "azure_openai": "skillopt_git.backends.openai_azure:door",
     "cassette": "skillopt_git.backends.cassette:door",
     "handoff": "skillopt_git.backends.handoff:door",
     "mock": "skillopt_git.backends.mock:door",
+    "openai": "skillopt_git.backends.openai:door",
 }
 
 

@@ -17,7 +17,9 @@ PLACES = {
     "skillopt_git": "nouns",
     **dict.fromkeys(("agents", "config", "errors", "findings", "ids", "model", "packed", "ports", "schema"), "nouns"),
     **dict.fromkeys(("stamp", "timetable", "transcripts", "window"), "nouns"),
-    **dict.fromkeys(("dialogue", "envfile", "folders", "lines", "locks", "ownfiles", "programs", "whole"), "files"),
+    **dict.fromkeys(
+        ("dialogue", "envfile", "folders", "lines", "locks", "ownfiles", "programs", "whole", "wire"), "files"
+    ),
     **dict.fromkeys(("sources", "backends", "forges", "schedules", *GIT), "adapters"),
     **dict.fromkeys(("accounts", "anchors", "audit", "decide", "exchange", "index", "ledger", "outcomes"), "keepers"),
     **dict.fromkeys(
@@ -35,16 +37,18 @@ PLACES = {
 }
 OWNERS = {
     "annotated_types": {"config"},
+    "azure": {"backends.openai_azure"},
     "betterleaks": {"redact"},
     "filelock": {"locks"},
     "git": {"gitrepo"},
     "github": {"forges"},
     "anthropic": {"backends.anthropic"},
+    "httpx2": {"wire"},
     "genai_prices": {"prices"},
     "jinja2": {"render"},
     "markdown_it": {"pages"},
     "msgspec": {"packed"},
-    "openai": {"backends.openai"},
+    "openai": {"backends.openai_calls"},
     "numpy": {"campaign", "simulation"},
     "py3langid": {"languages"},
     "pydantic": {"schema"},

@@ -1,0 +1,223 @@
+"""Models behind OpenAI's client. Loaded only when one is chosen, for not everybody has the library."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import openai
+
+from skillopt_git import doors, wire
+from skillopt_git.backends import openai_chat, openai_responses
+from skillopt_git.backends.openai_words import (
+    THINKING_ROOM,
+    Answer,
+    Question,
+    Refused,
+    Server,
+    fault,
+    wire_names,
+    without_thoughts,
+)
+from skillopt_git.doors import Asked, Spoken
+from skillopt_git.ports import CallFailed, Reply, Request
+
+Outcome: TypeAlias = Answer | Refused | CallFailed
+APIS = {"chat": openai_chat, "responses": openai_responses}
+THINKS = "thinks"
+
+_TOOLLESS = (400, 404, 422, 500, 501)  # the statuses under which servers say that they know no tools, or no schemas
+_SCHEMALESS = ("response_format", "text.format", "schema", "structured", "grammar", "guided")
+
+
+class NoToken(Exception):
+    """Nobody vouches for us, so there is nothing to call with."""
+
+
+# --- the client --------------------------------------------------------------------------------------------------
+
+
+def http(seconds: float) -> openai.DefaultHttpxClient:
+    """Goes nowhere but where it was told to: a key follows no redirect."""
+    hooks = {name: list(hooks) for name, hooks in wire.bounds(seconds).items()}
+    return openai.DefaultHttpxClient(follow_redirects=False, timeout=seconds, event_hooks=hooks)
+
+
+def client(asked: Asked, base_url: str, key: str | Callable[[], str]) -> openai.OpenAI:
+    seconds = asked.replay.timeout
+    return openai.OpenAI(
+        base_url=base_url, api_key=key, max_retries=asked.replay.retries, timeout=seconds, http_client=http(seconds)
+    )
+
+
+def dated_client(asked: Asked, endpoint: str, version: str, key: str | Callable[[], str]) -> openai.OpenAI:
+    """A client of Azure's API of one date."""
+    seconds = asked.replay.timeout
+    return openai.AzureOpenAI(
+        azure_endpoint=endpoint,
+        api_version=version,
+        api_key=key if isinstance(key, str) else None,
+        azure_ad_token_provider=None if isinstance(key, str) else key,
+        max_retries=asked.replay.retries,
+        timeout=seconds,
+        http_client=http(seconds),
+    )
+
+
+# --- the backend -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """`secrets` are what no text may hold. `learned` is what this server turned out not to take, or its model to need:
+    schemas it refuses, and `THINKS`."""
+
+    name: str
+    asked: Asked
+    server: Server
+    client: openai.OpenAI = field(repr=False)
+    secrets: Collection[str] = field(repr=False)
+    told: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    deterministic: bool = False
+    simulated: bool = False
+    knows: str = ""
+    learned: set[str] = field(default_factory=set, repr=False)
+
+    @property
+    def model(self) -> str:
+        return self.asked.model
+
+    @property
+    def settings(self) -> Mapping[str, str | int | float | bool]:
+        temperature = self.asked.replay.temperature
+        return {"api": self.server.api, **self.told, **({"temperature": temperature} if temperature >= 0 else {})}
+
+    def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
+        return [self._one(request) for request in requests]
+
+    def _one(self, request: Request) -> Reply | CallFailed:
+        """Asks as this server is known to want it; what one refusal teaches is kept for the run, and asked again."""
+        while True:
+            question = self._question(request)
+            outcome = self._ask(question)
+            lesson = _lesson(request, question, outcome)
+            if lesson is None:
+                return self._result(question, outcome)
+            self.learned.add(lesson)
+
+    def _question(self, request: Request) -> Question:
+        spoken = doors.spoken(request, self.asked.prompts)
+        roomy = THINKS in self.learned
+        temperature = self.asked.replay.temperature
+        return Question(
+            model=self.model,
+            spoken=Spoken(system=_whole(spoken.system), user=_whole(spoken.user)),
+            tools=wire_names(request.tools),
+            schema=None if request.schema in self.learned else doors.schema_of(request),
+            most=request.max_tokens + (THINKING_ROOM if roomy else 0),
+            roomy=roomy,
+            temperature=temperature if request.role == "target" and temperature >= 0 else None,
+            at_home=self.server.at_home,
+        )
+
+    def _ask(self, question: Question) -> Outcome:
+        try:
+            content = self._post(question)
+        except openai.APITimeoutError:
+            return CallFailed("timeout", f"{self.server.host}: no answer in {self._seconds}", retryable=True)
+        except openai.APIConnectionError as error:
+            return self._failed(None, str(error.__cause__ or error))
+        except openai.APIStatusError as error:
+            return _refused(error)
+        except wire.TooLarge as error:
+            return CallFailed("process", f"{self.server.host}: what came is no answer of a model: {error}")
+        except NoToken as error:
+            return CallFailed("auth", self.asked.redact(str(error)))
+        return self._read(content, question)
+
+    @property
+    def _seconds(self) -> str:
+        return f"{self.asked.replay.timeout:g} seconds (replay.timeout)"
+
+    def _post(self, question: Question) -> bytes:
+        """What came, as it came: what the library would make of it may hold anything."""
+        body = APIS[self.server.api].body(question)
+        if self.server.api == "chat":
+            return self.client.chat.completions.with_raw_response.create(**body).content
+        return self.client.responses.with_raw_response.create(**body).content
+
+    def _read(self, content: bytes, question: Question) -> Outcome:
+        try:
+            data = json.loads(content)
+        except (ValueError, RecursionError):
+            began = content[:80].decode(errors="replace")
+            return self._failed(None, f"what came is no JSON, or half of it; it begins: {began!r}")
+        found = fault(data)
+        if found is None and isinstance(data, dict):
+            said: Outcome | None = APIS[self.server.api].answer(data, question)
+            if said is not None:
+                return said
+        return found or Refused(status=400, message=f"what came is no answer of the {self.server.api} API (replay.api)")
+
+    def _result(self, question: Question, outcome: Outcome) -> Reply | CallFailed:
+        match outcome:
+            case CallFailed():
+                return outcome
+            case Refused():
+                return self._refusal(question, outcome)
+            case Answer():
+                return self._answer(question, outcome)
+
+    def _refusal(self, question: Question, refused: Refused) -> CallFailed:
+        failure = self._failed(refused.status, refused.message, refused.code)
+        if question.tools and refused.status in _TOOLLESS and "tool" in refused.message.casefold():
+            return CallFailed("refused", failure.message)  # it can still answer what needs no tools
+        return failure
+
+    def _answer(self, question: Question, answer: Answer) -> Reply | CallFailed:
+        text = answer.text if self.server.at_home else without_thoughts(answer.text)
+        if answer.end == "cut":
+            return CallFailed("truncated", f"{self.server.host}: cut short at {question.most} tokens")
+        if answer.end == "filtered":
+            why = self.asked.redact(answer.why) or "a filter took the answer away"
+            return CallFailed("refused", f"{self.server.host}: {why}"[: doors.MESSAGE_LIMIT])
+        if not text.strip() and not answer.tools:
+            return CallFailed("empty", f"{self.server.host}: an answer without a word")
+        return Reply(text=text, tools=answer.tools, usage=answer.usage, model=answer.model)
+
+    def _failed(self, status: int | None, message: str, code: str = "") -> CallFailed:
+        told = f"{self.server.host}: {message}"
+        return doors.failed(status, told, code=code, redact=self.asked.redact, secrets=sorted(self.secrets))
+
+
+def _lesson(request: Request, question: Question, outcome: Outcome) -> str | None:
+    """What is to be done otherwise, so that it is worth asking again."""
+    match outcome:
+        case Answer(end="cut") if not question.roomy and (outcome.thought or without_thoughts(outcome.text) == ""):
+            return THINKS
+        case Refused(status=status, message=message) if question.schema is not None and status in _TOOLLESS:
+            return request.schema if any(mark in message.casefold() for mark in _SCHEMALESS) else None
+        case _:
+            return None
+
+
+def _refused(error: openai.APIStatusError) -> Refused:
+    """The message of a body in whichever form it has, which is not always JSON."""
+    status = error.status_code
+    if 300 <= status < 400:
+        there = error.response.headers.get("location", "elsewhere")
+        return Refused(status=status, message=f"it sends us to {there}; a key follows no redirect: mend the address")
+    match error.body:
+        case {"message": str(message)} | {"detail": str(message)}:
+            return Refused(status=status, message=message, code=f"{error.code} {error.type}")
+        case str(text) if text:
+            return Refused(status=status, message=text, code=f"{error.code} {error.type}")
+        case _:
+            return Refused(status=status, message=f"status {status}", code=f"{error.code} {error.type}")
+
+
+def _whole(text: str) -> str:
+    """Half a character cannot be sent."""
+    return text.encode(errors="replace").decode()
