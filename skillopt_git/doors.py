@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from skillopt_git.config import Replay
+from skillopt_git.documents import Documents
 from skillopt_git.ids import canonical_json
 from skillopt_git.model import Task
 from skillopt_git.ports import Backend, CallFailed, Request, Role
@@ -94,6 +95,11 @@ class Spoken:
     user: str
 
 
+def steady_first(documents: Documents) -> Documents:
+    """Skills last, for these are taught most: what follows the first change is in no provider's prompt cache."""
+    return tuple(sorted(documents, key=lambda item: item[0].endswith("SKILL.md")))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A request by its `digest`; `sample` is its own, with a fixed word for the id of a run."""
@@ -106,7 +112,7 @@ def spoken(request: Request, prompts: Prompts) -> Spoken:
     """The target hears the documents as its instructions; the optimizer's question says everything itself."""
     if request.role == "optimizer" or request.purpose == "probe":
         return Spoken(system="", user=request.ask)
-    documents = [{"path": path, "text": text} for path, text in request.documents]
+    documents = [{"path": path, "text": text} for path, text in steady_first(request.documents)]
     system = prompts("attempt", documents=documents)
     return Spoken(system=system, user=f"{request.context}\n\n{request.ask}" if request.context else request.ask)
 

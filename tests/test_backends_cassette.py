@@ -189,6 +189,16 @@ def test_replaying_costs_nothing_again(tape: Path) -> None:
     assert lines(tape)[1]["reply"]["usage"]["cached_tokens"] == 60
 
 
+def test_no_host_is_on_the_tape(tape: Path) -> None:
+    """Not even where the settings name it; while recording it is called what it will be called when replayed."""
+    recorder = recording(tape, numbered(settings={"host": "models.acme.example:8443", "api": "chat"}))
+    recorder.complete([asks()])
+
+    assert "acme" not in tape.read_text()
+    assert recorder.settings == replaying(tape).settings
+    assert recorder.settings["api"] == "chat"
+
+
 def test_a_probe_is_not_on_the_tape(tape: Path) -> None:
     """While recording the model itself is asked whether it is there; a tape always is."""
     gone = CallFailed("auth", "not logged in")

@@ -24,6 +24,7 @@ from typing import Literal
 from skillopt_git.config import Replay
 from skillopt_git.doors import About, Asked, Opened, Question, question
 from skillopt_git.errors import ConfigError
+from skillopt_git.ids import digest
 from skillopt_git.model import RECORD, OpenMap
 from skillopt_git.ports import Backend, CallFailed, Purpose, Reply, Request, Role, Usage
 from skillopt_git.prompts import Prompts
@@ -201,7 +202,8 @@ class Recorder:
 
     @property
     def settings(self) -> Mapping[str, str | int | float | bool]:
-        return self.inner.settings
+        told = dict(self.inner.settings)
+        return told | {"host": digest(told["host"])} if "host" in told else told  # no tape names a host
 
     @property
     def knows(self) -> str:
