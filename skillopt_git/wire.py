@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 
@@ -27,9 +27,7 @@ def bounds(seconds: float, largest: int = LARGEST, now: Callable[[], float] = mo
         request.extensions[_BEGUN] = now()
 
     def bound(response: httpx2.Response) -> None:
-        stream = response.stream
-        if not isinstance(stream, httpx2.SyncByteStream):
-            raise TypeError("only a client that waits for its answers can be bounded")
+        stream = cast("httpx2.SyncByteStream", response.stream)  # a client that waits has no other kind
         until = response.request.extensions[_BEGUN] + seconds
         response.stream = _Bounded(inner=stream, request=response.request, until=until, largest=largest, now=now)
 

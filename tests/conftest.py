@@ -25,8 +25,9 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fresh HOME; no `GIT_*`, `SKILLOPT_*` or agent variable of the machine reaches a test."""
     home = tmp_path_factory.mktemp("home")
+    agents = ("CLAUDE", "CODEX", "COPILOT", "ANTHROPIC", "OPENAI_", "AZURE_")
     for name in list(os.environ):
-        if name.startswith(("GIT_", "SKILLOPT_", "CLAUDE", "CODEX", "COPILOT", "ANTHROPIC", "GITHUB_", "GH_", "XDG_")):
+        if name.startswith(("GIT_", "SKILLOPT_", "GITHUB_", "GH_", "XDG_", *agents)):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))

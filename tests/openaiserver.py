@@ -15,7 +15,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, TypeAlias
 
+import pytest
+
 MODEL = "model-1"
+both_apis = pytest.mark.parametrize("api", ["chat", "responses"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class Server:
 def serving(*answers: Answer, script: Script | None = None) -> Iterator[Server]:
     """A server while the block lasts. What it answers to is `script`, or what is listed."""
     state = Server(script=script or _in_turn(answers))
-    http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(state))
+    http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"state": state}))
     http.daemon_threads = True
     state.address = f"http://127.0.0.1:{http.server_port}"
     thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
@@ -119,56 +122,54 @@ def _in_turn(answers: Sequence[Answer]) -> Script:
     return script
 
 
-def _handler(state: Server) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Handler(BaseHTTPRequestHandler):
+    state: Server  # of the class made for it
+    protocol_version = "HTTP/1.1"
 
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
 
-        def do_POST(self) -> None:  # the library's name for it
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            heard = Heard(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
-            state.heard.append(heard)
-            answer = state.script(heard)
-            match answer:
-                case Broken():
-                    self._break(answer)
-                case Raw():
-                    self._send(answer)
-                case Said():
-                    said = _responses(answer) if "/responses" in self.path else _chat(answer)
-                    self._send(Raw(200, said))
+    def do_POST(self) -> None:  # the library's name for it
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        heard = Heard(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
+        self.state.heard.append(heard)
+        answer = self.state.script(heard)
+        match answer:
+            case Broken():
+                self._break(answer)
+            case Raw():
+                self._send(answer)
+            case Said():
+                said = _responses(answer) if "/responses" in self.path else _chat(answer)
+                self._send(Raw(200, said))
 
-        def do_GET(self) -> None:  # where a redirect would lead
-            state.heard.append(Heard(self.path, dict(self.headers.items()), {}))
-            self._send(Raw(200, _chat(Said("redirected"))))
+    def do_GET(self) -> None:  # where a redirect would lead
+        self.state.heard.append(Heard(self.path, dict(self.headers.items()), {}))
+        self._send(Raw(200, _chat(Said("redirected"))))
 
-        def _send(self, raw: Raw) -> None:
-            content = raw.body if isinstance(raw.body, bytes) else json.dumps(raw.body).encode()
-            self.send_response(raw.status)
-            for name, value in {"content-type": "application/json", **raw.headers}.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(content)))
-            self.end_headers()
-            with suppress(OSError):  # who asked may have heard enough
-                self.wfile.write(content)
+    def _send(self, raw: Raw) -> None:
+        content = raw.body if isinstance(raw.body, bytes) else json.dumps(raw.body).encode()
+        self.send_response(raw.status)
+        for name, value in {"content-type": "application/json", **raw.headers}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        with suppress(OSError):  # who asked may have heard enough
+            self.wfile.write(content)
 
-        def _break(self, broken: Broken) -> None:
-            self.close_connection = True
-            if broken.how in ("half", "trickle"):
-                self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9000\r\n\r\n{")
-            while broken.how in ("hang", "trickle") and not state.over.wait(0.05):
-                if broken.how == "trickle":
-                    try:
-                        self.wfile.write(b" ")
-                    except OSError:
-                        return
-            if broken.how in ("reset", "half"):
-                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                self.connection.shutdown(socket.SHUT_RD)
-
-    return Handler
+    def _break(self, broken: Broken) -> None:
+        self.close_connection = True
+        if broken.how in ("half", "trickle"):
+            self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9000\r\n\r\n{")
+        while broken.how in ("hang", "trickle") and not self.state.over.wait(0.05):
+            if broken.how == "trickle":
+                try:
+                    self.wfile.write(b" ")
+                except OSError:
+                    return
+        if broken.how in ("reset", "half"):
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.shutdown(socket.SHUT_RD)
 
 
 def _chat(said: Said) -> dict[str, Any]:

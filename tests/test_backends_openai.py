@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -17,19 +17,15 @@ from skillopt_git import doors, roles
 from skillopt_git.backends import openai, openai_chat, openai_responses
 from skillopt_git.backends import openai_words as words
 from skillopt_git.backends.openai_calls import Calls
-from skillopt_git.config import Replay
-from skillopt_git.doors import Asked, Spoken
+from skillopt_git.doors import Spoken
 from skillopt_git.errors import BackendError, ConfigError, UsageError
 from skillopt_git.ids import canonical_json
-from skillopt_git.ports import Backend, CallFailed, Reply, Request, Role, Usage
+from skillopt_git.ports import Backend, CallFailed, Reply, Request, Usage
+from skillopt_git.prompts import SHIPPED
 from tests import learning
-from tests.openaiserver import MODEL, Answer, Broken, Heard, Raw, Said, Server, refusal, serving
+from tests.asking import DOCUMENTS, KEY, REQUEST, asked, one
+from tests.openaiserver import MODEL, Answer, Broken, Heard, Raw, Said, Server, both_apis, refusal, serving
 
-KEY = "sk-test-0123456789abcdefghijklmnop"
-DOCUMENTS = (("CLAUDE.md", "- Use pnpm, not npm\n"), (".claude/skills/learned/SKILL.md", "- Write tests first\n"))
-REQUEST = Request(
-    role="target", purpose="rollout", ask="Add lodash", context="In the web package.", documents=DOCUMENTS
-)
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"score": {"type": "number"}},
@@ -38,24 +34,6 @@ SCHEMA: dict[str, Any] = {
 }
 ASKING = Request(role="optimizer", purpose="judge", ask="How good is it?", schema=canonical_json(SCHEMA))
 Api: TypeAlias = Literal["chat", "responses"]
-both_apis = pytest.mark.parametrize("api", ["chat", "responses"])
-
-
-def asked(
-    base_url: str = "", *, role: Role = "target", environ: Mapping[str, str] | None = None, **fields: Any
-) -> Asked:
-    """What a door is opened by; what the settings have not, is as the tests need it to be quick."""
-    own = {name: fields.pop(name) for name in ("model", "key_env", "redact") if name in fields}
-    return Asked(
-        role=role,
-        model=own.get("model", MODEL),
-        base_url=base_url,
-        key_env=own.get("key_env", ""),
-        replay=Replay(**{"retries": 0, "timeout": 5.0, **fields}),
-        environ={"OPENAI_API_KEY": KEY} if environ is None else environ,
-        state=Path("unused"),
-        redact=own.get("redact", lambda text: text),
-    )
 
 
 Open: TypeAlias = Callable[..., tuple[Backend, Server]]
@@ -73,11 +51,6 @@ def opened() -> Iterator[Open]:
             return backend, server
 
         yield open_
-
-
-def one(backend: Backend, request: Request = REQUEST) -> Reply | CallFailed:
-    (result,) = backend.complete([request])
-    return result
 
 
 def failure(backend: Backend, request: Request = REQUEST) -> CallFailed:
@@ -99,7 +72,7 @@ def test_a_document_reaches_the_model_by_chat(opened: Open) -> None:
     (heard,) = server.heard
     assert heard.path == "/v1/chat/completions"
     assert heard.headers["authorization"] == f"Bearer {KEY}"
-    system = doors.spoken(REQUEST, doors.SHIPPED).system
+    system = doors.spoken(REQUEST, SHIPPED).system
     assert all(text in system for _, text in DOCUMENTS)
     assert heard.body == {
         "model": MODEL,
@@ -120,7 +93,7 @@ def test_a_document_reaches_the_model_by_responses(opened: Open) -> None:
     assert heard.path == "/v1/responses"
     assert heard.body == {
         "model": MODEL,
-        "instructions": doors.spoken(REQUEST, doors.SHIPPED).system,
+        "instructions": doors.spoken(REQUEST, SHIPPED).system,
         "input": "In the web package.\n\nAdd lodash",
         "max_output_tokens": 1024,
         "store": False,
@@ -211,6 +184,7 @@ def test_what_a_trial_depends_on_is_told() -> None:
     other = openai.door(asked("https://alice:secret@models.example:8000/v1", temperature=0.0)).backend
     assert other.settings == {"api": "chat", "host": "models.example:8000", "temperature": 0.0}
     assert "secret" not in repr(other.settings)
+    assert openai.door(asked(role="optimizer", temperature=0.5)).backend.settings == {"api": "responses"}
 
 
 def test_no_key_is_in_what_is_shown_of_a_backend() -> None:
@@ -388,6 +362,9 @@ ERRORS: dict[str, tuple[Answer, str, bool]] = {
     "401": (refusal(401, f"Incorrect API key provided: {KEY}.", "invalid_api_key"), "auth", False),
     "403": (refusal(403, "Country, region, or territory not supported"), "auth", False),
     "402": (Raw(402, {"error": {"message": "Insufficient Balance"}}), "quota", False),
+    "Qwen's debts": (refusal(400, "Access denied, please make sure your account", "Arrearage"), "quota", False),
+    "Qwen's filter": (refusal(400, "Input data may contain inappropriate content."), "refused", False),
+    "flagged prompt": (refusal(400, "Your prompt was flagged", "invalid_prompt"), "refused", False),
     "unknown model": (refusal(404, "The model `model-1` does not exist", "model_not_found"), "process", False),
     "wrong path": (Raw(404, b"404 page not found", {"content-type": "text/plain"}), "process", False),
     "429": (refusal(429, "Rate limit reached", "rate_limit_exceeded"), "rate", True),
@@ -476,11 +453,12 @@ def test_nobody_there_is_told(opened: Open) -> None:
     "answer",
     [
         refusal(429, "Rate limit reached", retry_after="0.05"),
+        refusal(429, "Rate limit reached"),
         refusal(503, "overloaded", retry_after_ms="20"),
         Broken("half"),
         Broken("reset"),
     ],
-    ids=["429", "503", "half", "reset"],
+    ids=["429 told when", "429", "503", "half", "reset"],
 )
 def test_what_may_be_gone_is_tried_again(opened: Open, api: Api, answer: Answer) -> None:
     """As often as is set, and when the server says."""
@@ -548,8 +526,8 @@ ANYTHING = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                "choices message content tool_calls function name finish_reason refusal usage output type text status error "
-                "incomplete_details reason code base_resp status_code status_msg prompt_tokens model".split()
+                "choices message content tool_calls function name finish_reason refusal usage output type text status "
+                "error incomplete_details reason code base_resp status_code status_msg prompt_tokens model".split()
             ),
             inner,
             max_size=5,
@@ -638,5 +616,5 @@ def test_a_night_is_learned_from_it(opened: Open, api: Api) -> None:
     backend, server = opened(script=script, api=api)
     learned = learning.night(*learning.usual(), backend=backend)
 
-    assert [(rule, verdict) for _, rule, verdict in learning.found(learned)] == [(learning.RULE, "suggestive")]
+    assert [(rule, verdict) for _, rule, verdict in learning.found(learned)] == [(learning.RULE, "strong")]
     assert any(learning.RULE in heard.system for heard in server.heard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -97,7 +98,7 @@ class Token:
         try:
             token = self.provider()
         except AzureError as error:
-            raise NoToken(f"Entra ID gives no token: {error.message}") from error
+            raise NoToken(f"Entra ID gives no token (`az login`, or {ABOUT.keys[0]}): {error.message}") from error
         self.secrets.add(token)
         return token
 
@@ -107,5 +108,6 @@ def _token(asked: Asked, endpoint: str, secrets: set[str]) -> Token:
         raise no_key(asked, ABOUT)
     with installed(ABOUT):
         from azure.identity import DefaultAzureCredential, get_bearer_token_provider
+    logging.getLogger("azure.identity").addHandler(logging.NullHandler())  # its warnings are told with the failure
     about = "ai" if "/api/projects/" in endpoint else "cognitiveservices"
     return Token(get_bearer_token_provider(DefaultAzureCredential(), f"https://{about}.azure.com/.default"), secrets)

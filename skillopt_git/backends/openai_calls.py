@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 import openai
 
@@ -92,7 +92,8 @@ class Calls:
     @property
     def settings(self) -> Mapping[str, str | int | float | bool]:
         temperature = self.asked.replay.temperature
-        return {"api": self.server.api, **self.told, **({"temperature": temperature} if temperature >= 0 else {})}
+        warm = {"temperature": temperature} if temperature >= 0 and self.asked.role == "target" else {}
+        return {"api": self.server.api, **self.told, **warm}
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         return [self._one(request) for request in requests]
@@ -134,7 +135,7 @@ class Calls:
         except wire.TooLarge as error:
             return CallFailed("process", f"{self.server.host}: what came is no answer of a model: {error}")
         except NoToken as error:
-            return CallFailed("auth", self.asked.redact(str(error)))
+            return doors.failed(401, str(error), redact=self.asked.redact)
         return self._read(content, question)
 
     @property
@@ -169,6 +170,8 @@ class Calls:
                 return self._refusal(question, outcome)
             case Answer():
                 return self._answer(question, outcome)
+            case _:
+                assert_never(outcome)
 
     def _refusal(self, question: Question, refused: Refused) -> CallFailed:
         failure = self._failed(refused.status, refused.message, refused.code)
