@@ -1,9 +1,10 @@
 """What replaying twelve tasks costs, beside SkillOpt-Sleep's own replay of the same tasks, where that is installed.
 
-Both answer the tasks as the gate `evidence` has it done in a night: for each of its new candidates, pairs of rollouts
-under base and candidate, which has one more rule in the skill. The server is the same; it takes its time for each call,
-and counts. A token is four characters; what a call shares with the beginning of an earlier one is cached, in blocks, from
-1,024 tokens on, as with providers that cache by themselves. Wall time is the best of the rounds.
+Both answer the tasks as the gate `evidence` has it done on a usual night: for each candidate, new ones and as many on
+trial from earlier nights, pairs of rollouts under the base and under the candidate, which has one more rule in the
+skill. The server is the same; it takes its time for each call, and counts. A token is four characters; what a call
+shares with the beginning of an earlier one is cached, in blocks, from 1,024 tokens on, as with providers that cache by
+themselves. SkillOpt-Sleep is compared as it comes, with one call at a time; with as many workers it is shown, too.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from skillopt_git.replay import replay
 from skillopt_git.roles import chosen_model
 
 TASKS, LATENCY, JOBS = 12, 0.2, 16
-PAIRS, CANDIDATES = Gate().rollouts, Gate().candidates
+PAIRS, CANDIDATES = Gate().rollouts, 2 * Gate().candidates
 PER_TOKEN = 4  # characters
 BLOCK, LEAST = 128 * PER_TOKEN, 1024 * PER_TOKEN  # characters of what is cached
 ANSWER = "Done: pnpm add, then the tests."
@@ -47,15 +48,15 @@ ASKS = [
     for verb in ("Add a test for", "Rename", "Document", "Speed up")
     for what in ("the tax report", "the login page", "the payment client")
 ]
+LINES = 200  # of a memory that is as long as is advised
 MEMORY = "# acme-api\n\n" + "".join(
     f"- Module {number} of the service is described in docs/module-{number}.md; its tests lie beside it.\n"
-    for number in range(120)
+    for number in range(LINES)
 )
 SKILL = "---\nname: acme\ndescription: How work is done in acme-api.\n---\n\n# How we work\n\n" + "".join(
     f"{number}. Step {number} of a change is done before step {number + 1} and is named in the commit.\n"
     for number in range(60)
 )
-RULES = ("- Use pnpm, not npm.\n", "- Put the ticket number in branch names.\n")
 
 
 # --- the server --------------------------------------------------------------------------------------------------
@@ -164,12 +165,18 @@ def counted(address: str) -> Counts:
 # --- who is measured ---------------------------------------------------------------------------------------------
 
 
-def passes(pairs: int) -> Iterator[tuple[str, str]]:
-    """Sample and skill of each pass over the tasks: both arms in turn, pair by pair, as a trial measures them."""
-    for number, rule in enumerate(RULES[:CANDIDATES]):
-        for pair in range(pairs):
-            for skill in (SKILL, SKILL + rule):
-                yield f"x1-{number}/{pair}", skill
+@dataclass(frozen=True)
+class Night:
+    """What is replayed: `passes` gives sample and skill of each pass over the tasks, in the order of a trial."""
+
+    candidates: int
+    pairs: int
+
+    def passes(self) -> Iterator[tuple[str, str]]:
+        for number in range(self.candidates):
+            for pair in range(self.pairs):
+                for skill in (SKILL, f"{SKILL}- Rule {number} says that pnpm is used.\n"):
+                    yield f"x1-{number}/{pair}", skill
 
 
 def tasks() -> tuple[Task, ...]:
@@ -184,9 +191,9 @@ def ours(address: str, jobs: int, folder: Path) -> Models:
     return door(tasks(), {})
 
 
-def replays_ours(address: str, folder: Path, pairs: int, jobs: int) -> None:
+def replays_ours(address: str, folder: Path, night: Night, jobs: int) -> None:
     models, known = ours(address, jobs, folder), tasks()
-    for sample, skill in passes(pairs):
+    for sample, skill in night.passes():
         documents: Documents = ((".claude/skills/acme/SKILL.md", skill), ("CLAUDE.md", MEMORY))
         rollouts = replay(
             known, documents, target=models.target, judge=models.judge, sample=sample, notify=lambda _: None
@@ -194,7 +201,7 @@ def replays_ours(address: str, folder: Path, pairs: int, jobs: int) -> None:
         assert all(item.score is not None for item in rollouts), rollouts[0].failure
 
 
-def replays_theirs(address: str, _: Path, pairs: int, workers: int) -> None:
+def replays_theirs(address: str, _: Path, night: Night, workers: int) -> None:
     """Its own replay and prompts; of its client for Azure only the address and the key are others.
 
     It remembers answers within a process; to have as many rollouts it forgets them after each pass.
@@ -210,7 +217,7 @@ def replays_theirs(address: str, _: Path, pairs: int, workers: int) -> None:
         records.TaskRecord(id=task.id, project="acme-api", intent=task.ask, reference_kind="rule", judge=rule)
         for task in tasks()
     ]
-    for _sample, skill in passes(pairs):
+    for _sample, skill in night.passes():
         found = own.replay_batch(asked, known, skill, MEMORY, workers=workers)
         assert all(result.response for _, result in found)
         asked._cache.clear()  # noqa: SLF001 - as said
@@ -260,33 +267,35 @@ def compared(ours_: Row, theirs: Row) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=PAIRS)
+    parser.add_argument("--candidates", type=int, default=CANDIDATES)
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--latency", type=float, default=LATENCY, help="seconds a call takes")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=1, help="of which the fastest counts")
     parser.add_argument("--serve", action="store_true", help="be the server")
     args = parser.parse_args()
     if args.serve:
         serve(args.latency)
         return
+    night, jobs = Night(args.candidates, args.pairs), args.jobs
     print(
-        f"{TASKS} tasks, {CANDIDATES} candidates, {args.pairs} pairs each, {1000 * args.latency:g} ms a call, "
-        f"{args.jobs} jobs"
+        f"{TASKS} tasks, {night.candidates} candidates, {night.pairs} pairs, {1000 * args.latency:g} ms a call, "
+        f"{jobs} jobs"
     )
     print(HEADER)
     with running(args.latency) as address:
 
-        def row(what: str, replays: Callable[[str, Path, int, int], None], jobs: int) -> Row:
-            measured(what, address, 1, lambda folder: replays(address, folder, 1, jobs))  # imports are paid once
-            made = measured(what, address, args.rounds, lambda folder: replays(address, folder, args.pairs, jobs))
+        def row(what: str, replays: Callable[[str, Path, Night, int], None], jobs: int) -> Row:
+            measured(what, address, 1, lambda folder: replays(address, folder, Night(1, 1), jobs))  # imports, once
+            made = measured(what, address, args.rounds, lambda folder: replays(address, folder, night, jobs))
             print(made, flush=True)
             return made
 
-        mine = row("skillopt-git", replays_ours, args.jobs)
+        mine = row("skillopt-git", replays_ours, jobs)
         if find_spec("skillopt_sleep") is None:
             print("SkillOpt-Sleep is not installed: pip install 'skillopt-git[bench]'")
             return
         theirs = row("SkillOpt-Sleep", replays_theirs, 1)
-        row(f"SkillOpt-Sleep, {args.jobs} workers", replays_theirs, args.jobs)
+        row(f"SkillOpt-Sleep, {jobs} workers", replays_theirs, jobs)
     reached = compared(mine, theirs)
     sys.exit(not reached)
 
