@@ -6,12 +6,16 @@ Every backend's module has `door(asked) -> Opened` and `ABOUT`; `wiring` looks t
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from skillopt_git.config import Replay
+from skillopt_git.documents import Documents
+from skillopt_git.ids import canonical_json
 from skillopt_git.model import Task
 from skillopt_git.ports import Backend, CallFailed, Request, Role
 from skillopt_git.prompts import SHIPPED, Prompts
@@ -71,10 +75,11 @@ class Asked:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
     """A backend, and why some tasks cannot be put to it, by id. `together`: it wants what is asked at once in one call,
-    and sees itself to how much of it is under way."""
+    and sees itself to how much of it is under way. `settle` is called when what was learned from it is recorded."""
 
     backend: Backend
     together: bool = False
+    settle: Callable[[], None] = lambda: None
     skipped: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -90,13 +95,40 @@ class Spoken:
     user: str
 
 
+def steady_first(documents: Documents) -> Documents:
+    """Skills last, for these are taught most: what follows the first change is in no provider's prompt cache."""
+    return tuple(sorted(documents, key=lambda item: item[0].endswith("SKILL.md")))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A request by its `digest`; `sample` is its own, with a fixed word for the id of a run."""
+
+    digest: str
+    sample: str
+
+
 def spoken(request: Request, prompts: Prompts) -> Spoken:
     """The target hears the documents as its instructions; the optimizer's question says everything itself."""
     if request.role == "optimizer" or request.purpose == "probe":
         return Spoken(system="", user=request.ask)
-    documents = [{"path": path, "text": text} for path, text in request.documents]
+    documents = [{"path": path, "text": text} for path, text in steady_first(request.documents)]
     system = prompts("attempt", documents=documents)
     return Spoken(system=system, user=f"{request.context}\n\n{request.ask}" if request.context else request.ask)
+
+
+def question(request: Request, prompts: Prompts) -> Question:
+    """What makes two requests the same question to whoever answers: all of it, and the words it is put in.
+
+    Some samples begin with the id of the run that asks. The same question of another run is the same here, so that an
+    answer that was kept outside of any run is found by the next one.
+    """
+    asked = replace(request, sample=_RUN.sub("<run>", request.sample))
+    spelt = canonical_json([asdict(asked), asdict(spoken(request, prompts))])
+    return Question(digest=sha256(spelt.encode("utf-8", "surrogatepass")).hexdigest(), sample=asked.sample)
+
+
+_RUN = re.compile(r"\b[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}\b")
 
 
 def probe(backend: Backend, role: Role, sample: str) -> CallFailed | None:

@@ -8,6 +8,7 @@
     |-- Busy                    75  process    another run holds the lock
     |-- BackendError             1  (the failed call's own kind; 75 where trying again may help)
     |-- ForgeError               1  (what the forge refused; 75 where trying again may help)
+    |-- HandoffWaits             3  process    prompts wait for somebody to answer them
     |-- MeasurementInvalid       4  invalid    too much was missing to say anything
     |-- Skipped                  0  skipped    nothing was to be done: somebody turned it off
     `-- SafetyError              5  safety     a secret or a forbidden path stood in the way
@@ -78,6 +79,13 @@ class Skipped(SkilloptError):
 
     kind = "skipped"
     exit_code = 0
+
+
+class HandoffWaits(SkilloptError):
+    """Prompts lie in a folder and nobody has answered them yet: nothing went wrong, and the same command goes on."""
+
+    kind = "process"
+    exit_code = 3
 
 
 class MeasurementInvalid(SkilloptError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from skillopt_git.bank import Bank
@@ -19,13 +19,15 @@ from skillopt_git.replay import Rollout
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """The two model roles, the judge, and the tasks they cannot take on (task id to reason)."""
+    """The two model roles, the judge, and the tasks they cannot take on (task id to reason). `settle` tells them that
+    what was learned is recorded."""
 
     target: Backend
     optimizer: Backend
     judge: Judge
     prompts: Prompts = SHIPPED
     skipped: Mapping[str, str] = field(default_factory=dict)
+    settle: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

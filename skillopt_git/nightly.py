@@ -221,6 +221,7 @@ class _Run:
         text = bundle_text(bundle)
         shop.ledger.scanner.refuse({str(path): text})
         write(path, text.encode())
+        learned.models.settle()
         return replace(ran, record=ran.record | {"branch": placement.branch if placement else None})
 
     def _written(self, learned: Learned, history: History, stale: Proposal | None, notes: list[str]) -> Ran:
@@ -315,6 +316,7 @@ class _Run:
         if known.harvest is not None and not shop.stamp.simulated:
             trees = map(str, worktree_folders(shop.repo))
             shop.private.save("checkpoint.json", shop.private.checkpoint().moved(known.harvest.windows, trees))
+        learned.models.settle()
 
     def _passed_over(self) -> Iterator[str]:
         damaged = self.shop.ledger.contents().damaged

@@ -15,13 +15,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from math import isfinite
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from skillopt_git.charts import NOT_MEASURED, Chart, edit_charts
@@ -319,10 +319,16 @@ def shipped_prompts() -> Mapping[str, str]:
     return {path.name.removesuffix(".md.j2"): path.read_text(encoding="utf-8") for path in folder.glob("*.md.j2")}
 
 
+@lru_cache(maxsize=64)
+def _prompt(template: str) -> Template:
+    """Compiled once, and not for each of a night's many calls."""
+    return _templates("prompt").from_string(template)
+
+
 def worded(name: str, template: str, values: Mapping[str, object]) -> str:
     """A prompt. The template may come from a repository: it sees its values and reaches nothing else."""
     try:
-        return _templates("prompt").from_string(template).render(values)
+        return _prompt(template).render(values)
     except (TemplateError, ArithmeticError, TypeError, ValueError) as error:
         raise ConfigError(f"the prompt '{name}' cannot be filled in: {error}", "see `skillopt-git prompts`") from None
 

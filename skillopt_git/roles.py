@@ -1,6 +1,6 @@
 """Which models play the two roles of a run, and what stands between them and the stages.
 
-stages -> Cached -> Pooled -> the backend
+stages -> Cached -> Pooled -> (a tape that records) -> the backend
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from skillopt_git.backends import cassette
 from skillopt_git.backends.cached import Cached
 from skillopt_git.backends.pooled import Pooled
 from skillopt_git.config import Config
@@ -30,6 +31,8 @@ from skillopt_git.wiring import look_up
 BACKENDS = {
     "anthropic": "skillopt_git.backends.anthropic:door",
     "azure_openai": "skillopt_git.backends.openai_azure:door",
+    "cassette": "skillopt_git.backends.cassette:door",
+    "handoff": "skillopt_git.backends.handoff:door",
     "mock": "skillopt_git.backends.mock:door",
     "openai": "skillopt_git.backends.openai:door",
 }
@@ -37,13 +40,14 @@ BACKENDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Who plays one role, as the settings have it."""
+    """Who plays one role, as the settings have it. `taped`: what it answers is recorded on a cassette."""
 
     role: Role
     backend: str
     model: str
     base_url: str
     key_env: str
+    taped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +87,16 @@ def parts(config: Config) -> tuple[Part, Part]:
         base_url=chosen.optimizer_base_url or (chosen.base_url if same else ""),
         key_env=chosen.optimizer_key_env or (chosen.key_env if same else ""),
     )
-    return target, optimizer
+    return _taped(target, chosen.record), _taped(optimizer, chosen.record)
+
+
+def _taped(part: Part, record: str) -> Part:
+    """With a cassette that records, whoever is recorded plays the role: it is what is asked, paid and sent to."""
+    if part.backend != "cassette" or not record:
+        return part
+    if record in ("mock", "cassette"):
+        raise UsageError(f"replay.record = '{record}' records no model", "name the backend that asks one")
+    return replace(part, backend=record, taped=True)
 
 
 def about(name: str) -> About:
@@ -107,9 +120,16 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
     def opened(private: Private, redact: Redactor, prompts: Prompts) -> ModelDoor:
         def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
             asked = [asked_of(part, config, environ, private, redact, prompts, tasks, needs) for part in both]
-            target: Opened = doors[0](asked[0])
-            same = replace(both[1], role="target") == both[0]
-            optimizer: Opened = target if same else doors[1](asked[1])
+            tape = cassette.blank(config.replay) if any(part.taped for part in both) else None
+
+            def through(at: int) -> Opened:
+                opened: Opened = doors[at](asked[at])
+                return cassette.recorded(opened, tape, asked[at]) if tape and both[at].taped else opened
+
+            target = through(0)
+            # A tape may hold another model for each role.
+            same = replace(both[1], role="target") == both[0] and both[0].backend != "cassette"
+            optimizer = target if same else through(1)
             return models(target, optimizer, tasks, private, redact, jobs=config.replay.jobs, prompts=prompts)
 
         return door
@@ -146,13 +166,12 @@ def asked_of(
 
 
 def destinations(config: Config, environ: Mapping[str, str] = os.environ) -> tuple[Destination, Destination]:
-    """To whom the requests of target and optimizer go. A cassette that records sends what the recorded one does."""
+    """To whom the requests of target and optimizer go."""
 
     def of(part: Part) -> Destination:
-        name = config.replay.record if part.backend == "cassette" and config.replay.record else part.backend
         return destination(
             part.role,
-            about(name),
+            about(part.backend),
             model=part.model,
             base_url=part.base_url,
             environ=environ,
@@ -181,7 +200,12 @@ def models(
 
     answering = kept(target)
     reflecting = answering if optimizer is target else kept(optimizer)
-    return judged(answering, reflecting, tasks, skipped=target.skipped, prompts=prompts)
+
+    def settle() -> None:
+        for opened in (target,) if optimizer is target else (target, optimizer):
+            opened.settle()
+
+    return replace(judged(answering, reflecting, tasks, skipped=target.skipped, prompts=prompts), settle=settle)
 
 
 def judged(

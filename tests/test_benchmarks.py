@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 
@@ -52,3 +55,16 @@ def test_the_gate_is_measured_against_its_aims() -> None:
     assert done.returncode == (1 if missed else 0)
     for what in ("noise none, judge 0.1: does nothing, strong", "+20 points: strong", "guard of 8 x 5", "shown / true"):
         assert any(what in line for line in lines)
+
+
+@pytest.mark.skipif(find_spec("skillopt_sleep") is not None, reason="the other tool would take its time")
+def test_calls_are_counted_by_their_server() -> None:
+    """A line of what it counted; those of the other tool where that is installed, which no test needs."""
+    told = told_by("calls", "--pairs", "1", "--candidates", "2", "--latency", "0.001").splitlines()
+
+    assert told[0] == "12 tasks, 2 candidates, 1 pairs, 1 ms a call, 16 jobs"
+    (ours,) = (line for line in told if line.startswith("skillopt-git  "))
+    calls, fresh, cached, *_ = ours.replace(",", "").split()[1:]
+    assert calls == "48"
+    assert 0 < int(fresh) < int(cached)
+    assert told[-1].startswith("SkillOpt-Sleep is not installed")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from skillopt_git.doors import steady_first
 from skillopt_git.ports import Backend, CallFailed, Reply, Request
 
 WORTH_CACHING = 4_000  # characters of documents: about where providers begin to cache what prompts share
@@ -15,11 +16,13 @@ WORTH_CACHING = 4_000  # characters of documents: about where providers begin to
 class Pooled:
     """`jobs` calls of `inner` are under way at most; one at a time needs no threads.
 
-    Where many requests share long documents, one goes first, so that the others find them in the provider's cache.
+    Where many requests share long documents, one goes first, so that the others find them in the provider's cache;
+    there is no need where most of them were `sent` before, as with an edit at the end of a document.
     """
 
     inner: Backend
     jobs: int
+    sent: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -48,7 +51,7 @@ class Pooled:
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         if self.jobs == 1 or len(requests) < 2 or self.simulated:
             return self.inner.complete(requests)
-        first, rest = _warming(requests)
+        first, rest = self._warming(requests)
         results: dict[int, Reply | CallFailed] = {}
         pool = ThreadPoolExecutor(max_workers=self.jobs)
         try:
@@ -62,14 +65,19 @@ class Pooled:
         (result,) = self.inner.complete([request])
         return result
 
+    def _warming(self, requests: Sequence[Request]) -> tuple[list[int], list[int]]:
+        """The places of those that go first, because much of what they share was never sent, and of all others."""
+        first: list[int] = []
+        for place, request in enumerate(requests):
+            text = "\0".join(text for _, text in steady_first(request.documents))
+            if text not in self.sent:
+                known = max((_shared(text, other) for other in self.sent), default=0)
+                first += [place] if len(text) - known >= WORTH_CACHING else []
+                self.sent.append(text)
+        return first, [place for place in range(len(requests)) if place not in first]
 
-def _warming(requests: Sequence[Request]) -> tuple[list[int], list[int]]:
-    """The places of the first request of each long set of documents, and of all others."""
-    seen: set[tuple[tuple[str, str], ...]] = set()
-    first: list[int] = []
-    for place, request in enumerate(requests):
-        long = sum(len(text) for _, text in request.documents) >= WORTH_CACHING
-        if long and request.documents not in seen:
-            seen.add(request.documents)
-            first.append(place)
-    return first, [place for place in range(len(requests)) if place not in first]
+
+def _shared(one: str, other: str) -> int:
+    """How long a beginning two texts share."""
+    ends = enumerate(zip(one, other, strict=False))
+    return next((at for at, (left, right) in ends if left != right), min(len(one), len(other)))
