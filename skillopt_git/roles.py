@@ -27,6 +27,7 @@ from skillopt_git.redact import Redactor
 from skillopt_git.wiring import look_up
 
 BACKENDS = {
+    "claude": "skillopt_git.backends.claude:door",
     "mock": "skillopt_git.backends.mock:door",
 }
 
