@@ -190,12 +190,12 @@ def test_the_environment_is_what_login_and_network_need(fake: Fake) -> None:
         "GITHUB_TOKEN": "ghp_0",
         "CLAUDE_CODE_DISABLE_ATTACHMENTS": "0",
     }
-    fake.ask(**given_)
+    fake.ask(ASK, **given_)
     environ = fake.call["environ"]
     kept = {"ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR", "HTTPS_PROXY", "LC_ALL"}
     assert {name for name in given_ if environ.get(name) == given_[name]} == kept
 
-    fake.ask(**given_, CLAUDE_CODE_USE_BEDROCK="1")
+    fake.ask(ASK, **given_, CLAUDE_CODE_USE_BEDROCK="1")
     assert fake.call["environ"]["AWS_PROFILE"] == "acme"
 
 
