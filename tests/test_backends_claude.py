@@ -173,7 +173,8 @@ def test_the_user_is_shut_out(fake: Fake) -> None:
     environ = fake.call["environ"]
     switches = ("ATTACHMENTS", "CLAUDE_MDS", "AUTO_MEMORY", "BUNDLED_SKILLS", "NONESSENTIAL_TRAFFIC")
     assert [environ[f"CLAUDE_CODE_DISABLE_{name}"] for name in switches] == ["1"] * 5
-    assert (environ["CLAUDE_CODE_MAX_RETRIES"], environ["API_TIMEOUT_MS"]) == ("2", "20000")
+    limits = ("CLAUDE_CODE_MAX_RETRIES", "API_TIMEOUT_MS", "CLAUDE_CODE_MAX_OUTPUT_TOKENS")
+    assert [environ[name] for name in limits] == ["2", "20000", str(ASK.max_tokens + claude.THINKING)]
 
 
 def test_the_environment_is_what_login_and_network_need(fake: Fake) -> None:

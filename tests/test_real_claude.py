@@ -150,7 +150,7 @@ def test_the_documents_reach_the_model_and_nothing_of_the_users_own_does(place: 
     assert "- Use pnpm, not npm" in asked.system
     assert modelserver.words(asked.body["messages"][0]["content"]).endswith("Add lodash")
     assert "MARK" not in asked.text
-    assert asked.body["tools"] == []
+    assert (asked.body["tools"], asked.body["max_tokens"]) == ([], 1024 + claude.THINKING)
     assert len(asked.text) < 6_000
     assert not ran.exists()
     assert not list((place.home / ".claude").glob("projects/**/*.jsonl"))
