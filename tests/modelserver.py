@@ -49,9 +49,10 @@ class Raw:
 @dataclass(frozen=True, slots=True)
 class Broken:
     """No whole answer. `hang`: nothing for so many seconds, then the connection is closed; `reset`: it is torn down at
-    once; `half`: half of an answer, half a stream where one was asked for, then it is torn down."""
+    once; `half`: half of an answer, half a stream where one was asked for, then it is torn down; `drip`: a byte now and
+    then for so many seconds."""
 
-    how: Literal["hang", "reset", "half"]
+    how: Literal["hang", "reset", "half", "drip"]
     seconds: float = 0.0
 
 
@@ -394,7 +395,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(data)
 
     def _broken(self, broken: Broken, *, stream: bool) -> None:
-        self.model.stopped.wait(broken.seconds)
+        if broken.how == "drip":
+            self._drip(broken.seconds)
+        else:
+            self.model.stopped.wait(broken.seconds)
         if broken.how == "half" and stream:
             whole = list(_events(self.model.message(Said(text="Half of this"), {})))
             self._stream(whole[: len(whole) // 2], ends=False)
@@ -409,6 +413,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             time.sleep(0.05)  # so that it arrives before the end does
         self._tear(rough=broken.how != "hang")
+
+    def _drip(self, seconds: float) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", "5000")
+        self.end_headers()
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends and not self.model.stopped.wait(0.1):
+            self.wfile.write(b" ")
+            self.wfile.flush()
 
     def _tear(self, *, rough: bool) -> None:
         self.close_connection = True
