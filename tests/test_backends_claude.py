@@ -20,9 +20,11 @@ from hypothesis import strategies as st
 
 from skillopt_git import roles
 from skillopt_git.backends import claude
+from skillopt_git.backends.claude_environment import KEYS, child_environment
 from skillopt_git.cleaning import REPLAY_FOLDER
 from skillopt_git.config import Replay
 from skillopt_git.doors import Asked, Opened, probe
+from skillopt_git.errors import SafetyError
 from skillopt_git.model import Check
 from skillopt_git.ports import CallFailed, Reply, Request, Usage
 from tests.learning import task
@@ -178,7 +180,7 @@ def test_the_user_is_shut_out(fake: Fake) -> None:
 
 
 def test_the_environment_is_what_login_and_network_need(fake: Fake) -> None:
-    """A cloud's variables only where the cloud is used; nothing else of the user's."""
+    """Nothing else of the user's."""
     fake.plan(result())
     given_ = {
         "ANTHROPIC_API_KEY": KEY,
@@ -196,8 +198,40 @@ def test_the_environment_is_what_login_and_network_need(fake: Fake) -> None:
     kept = {"ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR", "HTTPS_PROXY", "LC_ALL"}
     assert {name for name in given_ if environ.get(name) == given_[name]} == kept
 
-    fake.ask(ASK, **given_, CLAUDE_CODE_USE_BEDROCK="1")
-    assert fake.call["environ"]["AWS_PROFILE"] == "acme"
+
+BEDROCK = {"CLAUDE_CODE_USE_BEDROCK": "1", "AWS_PROFILE": "acme", "ANTHROPIC_VERTEX_BASE_URL": "https://models.example"}
+
+
+def test_a_cloud_is_used_only_where_its_host_is_allowed(fake: Fake) -> None:
+    """A variable may be there for another program, and who is told where things go was told something else."""
+    with pytest.raises(
+        SafetyError, match=r"sends what is asked to amazonaws.com, which is no host of claude"
+    ) as caught:
+        fake.open(**BEDROCK)
+    assert caught.value.hint == 'if that is meant, name it in your own settings: replay.hosts = [".amazonaws.com"]'
+
+    asked = fake.asked(**BEDROCK)
+    environ = child_environment(replace(asked, replay=replace(asked.replay, hosts=(".amazonaws.com",))))
+    assert {name for name in BEDROCK if name in environ} == {"CLAUDE_CODE_USE_BEDROCK", "AWS_PROFILE"}
+
+
+@pytest.mark.parametrize("address", ["https://eu.models.example/x", "https://eu.models.example"])
+def test_a_cloud_at_another_address(fake: Fake, address: str) -> None:
+    """Its host counts."""
+    asked = fake.asked(CLAUDE_CODE_USE_VERTEX="1", ANTHROPIC_VERTEX_BASE_URL=address, CLOUD_ML_REGION="global")
+    with pytest.raises(SafetyError, match=r"to eu.models.example"):
+        child_environment(replace(asked, replay=replace(asked.replay, hosts=(".googleapis.com",))))
+    environ = child_environment(replace(asked, replay=replace(asked.replay, hosts=("eu.models.example",))))
+    assert (environ["ANTHROPIC_VERTEX_BASE_URL"], environ["CLOUD_ML_REGION"]) == (address, "global")
+
+
+def test_an_address_of_ones_own_is_the_only_way_out(fake: Fake) -> None:
+    """It wins over a cloud and over what the environment has."""
+    others = {"ANTHROPIC_BASE_URL": "https://models.example", "ANTHROPIC_UNIX_SOCKET": "/run/models"}
+    environ = child_environment(fake.asked(base_url="http://127.0.0.1:1", **BEDROCK, **others))
+    assert environ["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:1"
+    assert not environ.keys() & {*BEDROCK, "ANTHROPIC_UNIX_SOCKET"}
+    assert child_environment(fake.asked(**others))["ANTHROPIC_BASE_URL"] == "https://models.example"
 
 
 def test_a_key_and_an_address_of_ones_own(fake: Fake) -> None:
@@ -208,7 +242,7 @@ def test_a_key_and_an_address_of_ones_own(fake: Fake) -> None:
     opened.backend.complete([ASK])
 
     environ = fake.call["environ"]
-    assert {name: environ.get(name) for name in claude.KEYS} == dict.fromkeys(claude.KEYS) | {"ANTHROPIC_API_KEY": KEY}
+    assert {name: environ.get(name) for name in KEYS} == dict.fromkeys(KEYS) | {"ANTHROPIC_API_KEY": KEY}
     assert environ["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:1"
     assert "opus" in fake.call["words"]
     assert KEY not in repr(opened.backend)

@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from skillopt_git import programs
+from skillopt_git.backends.claude_environment import KEYS, child_environment, secrets
 from skillopt_git.cleaning import REPLAY_FOLDER
 from skillopt_git.doors import About, Asked, Opened, failed, spoken
 from skillopt_git.errors import ConfigError
@@ -25,7 +26,6 @@ from skillopt_git.schema import read
 
 NAME = "claude"
 MODEL = "sonnet"
-KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 START = 30.0  # seconds that the program may need beside its calls
 THINKING = 8_000  # tokens beside those of the answer: newer models think first, and that counts as output
 OUTPUT_LIMIT = 16_000_000  # bytes; no answer is that long
@@ -37,7 +37,8 @@ ABOUT = About(
     documents="as the system prompt, from a file",
     setup="Install Claude Code (`npm install -g @anthropic-ai/claude-code`) and start `claude` once to log in, or set "
     "one of the keys. Settings of Claude Code are not read, so what they hold in `env` or `apiKeyHelper` has to be "
-    "exported. `replay.model` takes what `claude --model` takes.",
+    "exported. `replay.model` takes what `claude --model` takes. Bedrock, Vertex and Foundry are used as Claude Code "
+    "documents them, where `replay.hosts` names their host.",
     leaves="To the service that the program is set up for: the documents, the prompts, and what the program says of "
     "itself and the machine (its version, the operating system, the date, the path of an empty folder). Nothing of "
     "your settings, memory, skills, hooks, plugins or MCP servers; what an organisation's managed settings add, it "
@@ -67,57 +68,6 @@ def door(asked: Asked) -> Opened:
     )
     tools = {task.id for task in asked.tasks if any(check.op == "tool_called" for check in task.checks)}
     return Opened(backend=backend, skipped=dict.fromkeys(sorted(tools), NO_TOOLS))
-
-
-# --- its environment ---------------------------------------------------------------------------------------------
-
-# What it needs to start, to reach the network, and to find its login.
-_KEPT = frozenset(
-    "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TEMP TMP HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY "
-    "http_proxy https_proxy all_proxy no_proxy NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR CLAUDE_CONFIG_DIR "
-    "CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CODE_CERT_STORE CLAUDE_CODE_CLIENT_CERT CLAUDE_CODE_CLIENT_KEY "
-    "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE SYSTEMROOT SYSTEMDRIVE COMSPEC PATHEXT USERPROFILE APPDATA LOCALAPPDATA".split()
-)
-_KEPT_FORMS = ("LC_", "ANTHROPIC_", "CLAUDE_CODE_USE_", "CLAUDE_CODE_SKIP_")
-_CLOUDS = {
-    "CLAUDE_CODE_USE_BEDROCK": ("AWS_",),
-    "CLAUDE_CODE_USE_VERTEX": ("GOOGLE_", "GCLOUD_", "CLOUDSDK_", "CLOUD_ML_", "VERTEX_"),
-    "CLAUDE_CODE_USE_FOUNDRY": ("AZURE_",),
-}
-_SHUT_OUT = dict.fromkeys(
-    (
-        "CLAUDE_CODE_DISABLE_ATTACHMENTS",  # files named by @ in a prompt
-        "CLAUDE_CODE_DISABLE_CLAUDE_MDS",
-        "CLAUDE_CODE_DISABLE_AUTO_MEMORY",
-        "CLAUDE_CODE_DISABLE_ORG_MEMORY",
-        "CLAUDE_CODE_DISABLE_BUNDLED_SKILLS",
-        "CLAUDE_CODE_DISABLE_POLICY_SKILLS",
-        "CLAUDE_CODE_DISABLE_REFUSAL_FALLBACK",  # another model would answer
-        "CLAUDE_CODE_DISABLE_MODEL_ACCESS_FALLBACK",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
-        "DISABLE_AUTOUPDATER",
-    ),
-    "1",
-)
-_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|HEADERS|_proxy$", re.IGNORECASE)
-_SHORTEST_SECRET = 8  # characters; a shorter one would stand in other words
-
-
-def child_environment(asked: Asked) -> dict[str, str]:
-    """What the program gets of the environment. A key of `key_env` takes the place of any other, and of a login."""
-    environ = asked.environ
-    forms = _KEPT_FORMS + tuple(form for use, some in _CLOUDS.items() if environ.get(use) for form in some)
-    kept = {name: value for name, value in environ.items() if name in _KEPT or name.startswith(forms)}
-    if asked.key_env:
-        kept = {name: value for name, value in kept.items() if name not in KEYS}
-        kept["ANTHROPIC_API_KEY"] = asked.key(KEYS)
-    if asked.base_url:
-        kept["ANTHROPIC_BASE_URL"] = asked.base_url
-    limits = {
-        "CLAUDE_CODE_MAX_RETRIES": str(asked.replay.retries),
-        "API_TIMEOUT_MS": str(round(asked.replay.timeout * 1000)),
-    }
-    return kept | _SHUT_OUT | limits
 
 
 # --- a call ------------------------------------------------------------------------------------------------------
@@ -203,9 +153,7 @@ class ClaudeCode:
 
     @property
     def _secrets(self) -> tuple[str, ...]:
-        return tuple(
-            value for name, value in self.environ.items() if len(value) >= _SHORTEST_SECRET and _SECRET.search(name)
-        )
+        return secrets(self.environ)
 
 
 @cache
