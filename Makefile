@@ -78,10 +78,11 @@ $(INSTALLED): pyproject.toml
 	@$(RUN) pip install --quiet --disable-pip-version-check --editable .
 	@touch $(INSTALLED)
 
-# GitHub's API for the tests, exactly as locked. Where there is no Node.js they are skipped, but not in CI.
+# GitHub's API and the real clients for the tests, exactly as locked. Where there is no Node.js they are skipped, but not
+# in CI.
 $(RIG): tests/rig/package-lock.json
 	@if command -v npm >/dev/null; then npm ci --loglevel=error --prefix tests/rig && touch $(RIG); \
-	else echo "There is no npm: tests that need GitHub's API are skipped."; fi
+	else echo "There is no npm: tests that need GitHub's API or a real client are skipped."; fi
 
 # What tests and checks need comes on top. Dependency groups need pip 25.1.
 $(READY): $(INSTALLED)

@@ -51,7 +51,7 @@ class About:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What a door is opened by. `state` is a private folder for what has to outlive a run; `redact` takes secrets out
-    of what is kept or told. The simulation alone reads `tasks` and `needs`."""
+    of what is kept or told. `tasks` and `needs` are those known tonight, for what a door has to skip or to act out."""
 
     role: Role
     model: str

@@ -7,7 +7,9 @@ import shlex
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from skillopt_git.errors import SkilloptError
 
@@ -56,3 +58,25 @@ def ask(*words: str, data: bytes = b"", within: float | None = None) -> Answer:
             os.killpg(started.pid, signal.SIGKILL)  # a child of its own would keep the pipes open
             return Answer(command, 124, b"", f"no answer within {within:g} seconds")
     return Answer(command, started.returncode, out, err.decode(errors="replace"))
+
+
+def run(
+    words: Sequence[str], *, folder: Path, environ: Mapping[str, str], given: Path, out: Path, err: Path, within: float
+) -> int | None:
+    """Runs a program in `folder` from a file to files: some lose what a pipe does not take at once. Its exit code; None
+    where time was up, after `within` seconds: then it and all it started are ended, as they are where we are.
+
+    It cannot ask on the terminal, and knows `environ` alone. Raises OSError where it cannot be started.
+    """
+    with given.open("rb") as source, out.open("wb") as told, err.open("wb") as noted:
+        started = subprocess.Popen(
+            words, cwd=folder, env=environ, stdin=source, stdout=told, stderr=noted, start_new_session=True
+        )
+        try:
+            return started.wait(within)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            if started.poll() is None:
+                os.killpg(started.pid, signal.SIGKILL)
+                started.wait()

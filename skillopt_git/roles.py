@@ -32,6 +32,7 @@ BACKENDS = {
     "anthropic": "skillopt_git.backends.anthropic:door",
     "azure_openai": "skillopt_git.backends.openai_azure:door",
     "cassette": "skillopt_git.backends.cassette:door",
+    "claude": "skillopt_git.backends.claude:door",
     "handoff": "skillopt_git.backends.handoff:door",
     "mock": "skillopt_git.backends.mock:door",
     "openai": "skillopt_git.backends.openai:door",

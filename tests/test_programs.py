@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
-from skillopt_git.programs import ask
+from skillopt_git.programs import ask, run
 
 
 def test_what_a_program_answers() -> None:
@@ -28,3 +29,23 @@ def test_a_program_that_hangs_is_ended_with_all_it_started() -> None:
     answer = ask("sh", "-c", "sleep 30 & sleep 30", within=0.3)
     assert (answer.code, answer.words) == (124, "no answer within 0.3 seconds")
     assert time.monotonic() - before < 10
+
+
+def between_files(folder: Path, code: str, within: float = 20.0) -> int | None:
+    (folder / "in").write_text("text")
+    files = {"given": folder / "in", "out": folder / "out", "err": folder / "err"}
+    return run([sys.executable, "-c", code], folder=folder, environ={"A": "b"}, within=within, **files)
+
+
+def test_a_program_between_files(tmp_path: Path) -> None:
+    """It works in the folder, in the environment it is given and no other."""
+    code = "import os, sys; print(sys.stdin.read(), os.getcwd(), os.environ['A'], 'HOME' in os.environ); sys.exit(3)"
+    assert between_files(tmp_path, code) == 3
+    assert (tmp_path / "out").read_text() == f"text {tmp_path} b False\n"
+
+
+def test_a_program_between_files_has_so_long(tmp_path: Path) -> None:
+    """What it printed until then stays."""
+    code = "import time; print('begun', flush=True); time.sleep(60)"
+    assert between_files(tmp_path, code, within=1.0) is None
+    assert (tmp_path / "out").read_text() == "begun\n"

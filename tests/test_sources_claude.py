@@ -287,6 +287,18 @@ def test_a_bad_piece_costs_only_itself(transcript: Transcript) -> None:
     ]
 
 
+def test_copies_of_what_was_sent_are_passed_over(transcript: Transcript) -> None:
+    """Newer versions keep each request, too; its messages were told before."""
+    transcript.prompt("first")
+    transcript.raw(b'{"type": "api-request-blob", "hash": "0", "message": {"role": "user", "content": "context"}}\n')
+    transcript.answer("done")
+    transcript.write()
+
+    (session,), skipped = read(transcript.path.parents[2])
+
+    assert ([turn.text for turn in session.turns], skipped) == (["first", "done"], [])
+
+
 def test_a_prompt_of_an_unknown_source_is_told(transcript: Transcript) -> None:
     """Whether somebody typed it cannot be known, so it is no prompt; and it is not passed over in silence."""
     transcript.add("user", "Run the tests", promptSource="typed")

@@ -14,6 +14,7 @@ from skillopt_git.sources.claude_tree import NOWHERE, Node, Place, Tree, grow
 _USUAL = len("2026-11-29T17:09:55.065Z")
 _TIMESTAMP = attrgetter("timestamp")
 _LAST = itemgetter(-1)
+_COPY = "api-request-blob"  # what was sent to the model, once more
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class Notes:
         self.times.add(line.timestamp)
         self.original_cwd = self.original_cwd or line.worktree_session.original_cwd
         self.sidechain = self.sidechain or line.is_sidechain
-        if not uuid and line.message.content:
+        if not uuid and line.message.content and line.type != _COPY:
             self.nameless += 1
 
     def _reply(self, uuid: str, line: Line) -> None:

