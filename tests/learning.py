@@ -104,11 +104,27 @@ def strict_judge(request: Request) -> Reply:
     return Reply(text=json.dumps({"score": 1.0 if "pnpm" in request.ask.split("The answer:")[1] else 0.0}))
 
 
-def acts(target: Answer = follows, optimizer: Answer = words_the_wish, judge: Answer = strict_judge) -> Answer:
-    """One script for all three purposes."""
+def as_proposed(_: Request) -> Reply:
+    """A merger that leaves the edits as they were proposed."""
+    return Reply(text=json.dumps({"edits": []}))
+
+
+def dreams(*asks: str) -> Answer:
+    return lambda _: Reply(text=json.dumps({"asks": asks}))
+
+
+def acts(
+    target: Answer = follows,
+    optimizer: Answer = words_the_wish,
+    judge: Answer = strict_judge,
+    merger: Answer = as_proposed,
+    dreamer: Answer = dreams(),  # noqa: B008 - the same for all
+) -> Answer:
+    """One script for every purpose."""
+    parts = {"rollout": target, "reflect": optimizer, "judge": judge, "merge": merger, "dream": dreamer}
 
     def script(request: Request) -> Reply | CallFailed:
-        return {"rollout": target, "reflect": optimizer, "judge": judge}[request.purpose](request)
+        return parts[request.purpose](request)
 
     return script
 
