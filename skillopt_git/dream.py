@@ -58,7 +58,7 @@ def variant(origin: Task, ask: str) -> Task:
     return replace(
         origin,
         id=f"{PREFIX}{digest(origin.id, ask)}",
-        ask=ask[:SHOWN_TEXT],
+        ask=ask,
         split="train",
         reference=None,
         examples=Examples(),

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.config import Gate
 from skillopt_git.consolidate import (
-    Bench,
     judge_question,
     lint,
     trial,
 )
-from skillopt_git.documents import Documents
-from skillopt_git.errors import ConfigError
 from skillopt_git.judges import RubricJudge, TaskJudge
-from skillopt_git.model import Document, Edit, Need, Score, Task
-from skillopt_git.ports import CallFailed, LearningEvent, Reflected, Reply, Request
-from skillopt_git.prompts import SHIPPED
-from skillopt_git.replay import Rollout, replay
+from skillopt_git.model import Edit, Task
+from skillopt_git.ports import CallFailed, Reply, Request
 from tests.learning import (
     OTHER,
     PNPM,
@@ -36,36 +29,12 @@ from tests.learning import (
     Answer,
     acts,
     asked,
-    document,
-    edits,
     follows,
-    models,
-    once,
     task,
 )
+from tests.questions import HOSTILE, TEXT, bench, fenced
 
-NEED = Need(PNPM, RULE)
-TEXT = document(SKILL, "Be brief")
 ADD = Edit(op="add", target=SKILL, text=RULE, need=PNPM)
-
-
-def bench(backend: Scripted, *tasks: Task, **fields: Any) -> Bench:
-    used = models(backend, tasks)
-
-    def answer(chosen: Any, documents: Documents, sample: str) -> tuple[Rollout, ...]:
-        return replay(chosen, documents, target=used.target, judge=used.judge, sample=sample, notify=lambda _: None)
-
-    given: dict[str, Any] = {
-        "target": used.target,
-        "optimizer": used.optimizer,
-        "judge": used.judge,
-        "replay": answer,
-        "gate": Gate(),
-        "night": RUN,
-        "preferences": "",
-        "notify": lambda _: None,
-    }
-    return Bench(**given | fields)
 
 
 # --- the judge's question ---------------------------------------------------------------------------------------
