@@ -28,6 +28,8 @@ from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.redact import find_secrets
 from skillopt_git.replay import Rollout
 
+GUIDANCE_LIMIT = 600  # characters
+
 # Settings of the gate `evidence`: another value is another trial.
 EVIDENCE = (
     *("rollouts", "guard", "strong_e", "strong_tasks", "least_gain"),
@@ -93,8 +95,9 @@ def lint(edit: Edit) -> str | None:
     texts = [text for text in (edit.anchor, edit.text) if text is not None]
     if any("[redacted:" in text.casefold() or find_secrets(text) for text in texts):
         return "the rule quotes a secret"
-    if len(edit.text or "") > RULE_LIMIT:
-        return f"the rule is longer than {RULE_LIMIT} characters"
+    limit = GUIDANCE_LIMIT if edit.guides else RULE_LIMIT
+    if len(edit.text or "") > limit:
+        return f"the {'guidance' if edit.guides else 'rule'} is longer than {limit} characters"
     gained = guard.gained(edit.anchor or "", edit.text or "")
     return f"the rule would gain a capability: {', '.join(sorted(gained))}" if gained else None
 
@@ -112,12 +115,12 @@ def trial(
 ) -> Candidate:
     """The edits' paired rollouts on the held-out tasks, and the gate's verdict. `ended` counts their earlier trials.
 
-    They are for one need and tried together; `adds` tells what each is worth to the training tasks. `golden` tasks are
-    measured beside them, whatever their split: they veto, and only those held out count for more.
+    They are for one need, or for all, and tried together; `adds` tells what each is worth to the training tasks.
+    `golden` tasks are measured beside them, whatever their split: they veto, and only those held out count for more.
     """
     applied = edits.apply(document.text, group)
     need = group[0].need
-    primary = tuple(task for task in held_out if need in task.needs)
+    primary = tuple(task for task in held_out if need is None or need in task.needs)
     candidate = Candidate(document=document, edits=tuple(group), verdict="unverified", why="")
     if bench.gate.mode == "off":
         off = gate.ungated()
@@ -187,7 +190,7 @@ def _evidence(
     """`guarded` stands in it and in no mean: its numbers name those tasks."""
     need = candidate.edits[0].need
     tasks = [
-        _evidence_task(pair, "primary" if pair.need == need else "guard", bench.night, vetoing)
+        _evidence_task(pair, "primary" if need in (None, pair.need) else "guard", bench.night, vetoing)
         for pair in candidate.pairs
     ]
     tasks += [_evidence_task(pair, "guard", bench.night, vetoing) for pair in guarded]

@@ -14,6 +14,7 @@ from skillopt_git.controls import Controls
 from skillopt_git.documents import Documents, existing, with_accepted
 from skillopt_git.dream import dream, is_variant
 from skillopt_git.errors import ConfigError, MeasurementInvalid
+from skillopt_git.guidance import due, guide
 from skillopt_git.judges import judgeable
 from skillopt_git.languages import Reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
@@ -27,7 +28,7 @@ from skillopt_git.reflection import Reflection, reflect
 from skillopt_git.replay import Rollout, raise_dead, replay
 from skillopt_git.rulings import OnTrial
 from skillopt_git.sieve import Sieve, proposable
-from skillopt_git.training import Training, Tryout, chosen
+from skillopt_git.training import Group, Training, Tryout, chosen
 from skillopt_git.trials import Trials
 from skillopt_git.wishes import every_task
 
@@ -72,6 +73,7 @@ class Night:
         first, later = self._routed(needs, skill, memory)
         self._teach(skill, first, base)
         self._teach(memory, [*later, *self._left(first)], with_accepted(base, self.candidates))
+        self._guide([item for item in (skill, memory) if item is not None], base)
         return self._finished(start, base)
 
     @property
@@ -257,10 +259,10 @@ class Night:
         self.notes += [f"'{edit.sentence}' is said by '{kept.sentence}', too" for edit, kept in found.joined]
         return found.offers
 
-    def _held_out(self, need: Need, shown: Sequence[Task]) -> tuple[Task, ...]:
+    def _held_out(self, need: Need | None, shown: Sequence[Task]) -> tuple[Task, ...]:
         """The val tasks, without those of a session whose words the optimizer saw or the need is worded in."""
-        worded = wordings(self.known.bank.sightings).get(need.id, {})
-        same = [task for task in self.known.tasks if worded.get(task.id) == need.text]
+        worded = wordings(self.known.bank.sightings).get(need.id, {}) if need is not None else {}
+        same = [task for task in self.known.tasks if need is not None and worded.get(task.id) == need.text]
         wording = [task for task in same if task.split == "train"] or same
         told = {session for task in (*wording, *shown) for session in task.sessions}
         return tuple(task for task in self._in("val") if not told & set(task.sessions))
@@ -294,6 +296,17 @@ class Night:
         self.unmatched.extend(clashes)
         if not clashes:
             self._tried(self._gate(item.training.documents).begun(item, self.notes))
+
+    def _guide(self, documents: Sequence[Document], base: Documents) -> None:
+        """Once in so many nights, guidance from the outcomes of the last ones: judged like a rule, by every task."""
+        for document in documents if due(self.history, self.config.replay.slow_update) else ():
+            guided = guide(document, self.history, self.evidence_of, self._bench())
+            self._note_failed(guided.failure)
+            self.notes += [guided.note] if guided.note else []
+            if guided.edit is not None and self._sieve.fits(guided.edit, document, ()):
+                training = Training((), document, base, self._bench())
+                about = Need(id="", text=f"the guidance of {document.path}")
+                self._try(Tryout(about, Group((guided.edit,)), self._in("val"), training))
 
     # --- the end ---
 

@@ -130,7 +130,7 @@ def _edit(item: _Proposed, need: Need, document: Document) -> Edit:
         target=document.path,
         anchor=None if item.op == "add" or item.anchor is None else guard.one_line(item.anchor),
         text=None if item.op == "delete" or item.text is None else sentence(item.text),
-        reason=_reason(item.reason),
+        reason=why(item.reason),
         need=need.id,
     )
 
@@ -140,5 +140,6 @@ def sentence(text: str) -> str:
     return text if edits.refusal(text) else edits.one_line(guard.one_line(text))
 
 
-def _reason(text: str) -> str:
+def why(text: str) -> str:
+    """A reason as it is published: one short line, without secrets and the private part of a redaction mark."""
     return "" if find_secrets(text) else without_hex(guard.one_line(text))[:REASON_LIMIT]

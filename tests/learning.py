@@ -15,7 +15,7 @@ from skillopt_git.cycle import Inputs, Reading, learn
 from skillopt_git.edits import scaffold
 from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.learned import Learned, Models, Teachable
-from skillopt_git.model import Check, Document, Split, Task, TasksFile
+from skillopt_git.model import Check, Document, Evidence, Split, Task, TasksFile
 from skillopt_git.ports import CallFailed, LearningEvent, Reply, Request
 from skillopt_git.recall import History
 
@@ -158,6 +158,7 @@ def night(
     skipped: Mapping[str, str] | None = None,
     run: str = RUN,
     heard: list[LearningEvent] | None = None,
+    evidence_of: Callable[[str], Evidence | None] = lambda _: None,
     **config: Any,
 ) -> Learned:
     """One night over `tasks`; the settings are given as sections (`gate=Gate(...)`)."""
@@ -169,6 +170,7 @@ def night(
         teachable=Teachable(skill=skill, memory=memory, general_to_memory=general_to_memory),
         history=history,
         night=run,
+        evidence_of=evidence_of,
     )
     listener = (lambda _: None) if heard is None else heard.append
     return learn(

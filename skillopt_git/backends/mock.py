@@ -163,8 +163,10 @@ class Mock:
                 return self._dream(request)
             case "merge":
                 return Reply(text=json.dumps({"edits": []}), model=self.model)  # it ranks as was proposed
-            case "mine" | "guide":
-                return CallFailed("refused", "the simulation does not read sessions, nor whole nights")
+            case "guide":
+                return Reply(text=json.dumps({"text": None, "reason": ""}), model=self.model)  # rules are all it knows
+            case "mine":
+                return CallFailed("refused", "the simulation does not read sessions")
             case _:
                 assert_never(request.purpose)
 
