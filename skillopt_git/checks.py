@@ -84,6 +84,30 @@ def explain(check: Check) -> str:
             assert_never(check.op)
 
 
+def described(check: Check) -> str:
+    """What kind of thing the check asks, for whoever words rules: told what it looks for, they would word a rule that
+    satisfies the check and not the user."""
+    match check.op:
+        case "contains":
+            return f"says what was asked for{_PLACES[check.where]}"
+        case "not_contains":
+            return f"leaves out what was not wanted{_PLACES[check.where]}"
+        case "regex":
+            return "has something of a certain form"
+        case "no_refusal":
+            return "does not refuse"
+        case "tool_called":
+            return "calls the right tool"
+        case "max_chars":
+            return "is short enough"
+        case "min_chars":
+            return "is long enough"
+        case "section_present" | "section_contains":
+            return "has the heading that was asked for"
+        case _:
+            assert_never(check.op)
+
+
 def failure(failed: Check, reply: Reply) -> str:
     """What the answer failed by, in words; a broken check is named as such."""
     flaw = problem(failed)

@@ -167,7 +167,8 @@ class Replay:
         0, "How many variants of each failing training task the optimizer writes, to train on and never to judge by."
     )
     slow_update: Annotated[int, Ge(0)] = _setting(
-        0, "After how many nights each document's guidance, in a block of its own, is proposed anew. 0: never."
+        0,
+        "After each so many recorded nights a document's guidance, in a block of its own, is proposed anew. 0: never.",
     )
     mock_seed: int = _setting(0, "Seed of the simulation.")
     mock_pass_with: Share = _setting(1.0, "Simulated chance that a task passes with all the rules it needs.")

@@ -1,41 +1,34 @@
-"""One need, one document: what to write (reflection), and whether it helps (the trial)."""
+"""Whether edits for one need help, and what it takes to tell: the trial."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from skillopt_git import edits, gate, guard
 from skillopt_git.config import Gate
 from skillopt_git.documents import Documents, under
-from skillopt_git.errors import ConfigError
 from skillopt_git.ids import Json, digest
 from skillopt_git.imperatives import RULE_LIMIT
 from skillopt_git.model import (
-    RECORD,
     RECORD_VERSION,
     Candidate,
     Document,
     Edit,
-    EditOp,
     Evidence,
     EvidenceTask,
-    Need,
     OpenMap,
     Pair,
     Score,
     Task,
 )
-from skillopt_git.ports import Backend, CallFailed, Judge, Listener, Reflected, Reply, Request
+from skillopt_git.ports import Backend, Judge, Listener, Reply
 from skillopt_git.prompts import SHIPPED, Prompts
-from skillopt_git.redact import find_secrets, without_hex
+from skillopt_git.redact import find_secrets
 from skillopt_git.replay import Rollout
-from skillopt_git.schema import read
 
-SHOWN_TASKS = 5  # failing tasks shown to the optimizer
-SHOWN_TEXT = 1_500  # characters of each
-REASON_LIMIT = 300
+GUIDANCE_LIMIT = 600  # characters
 
 # Settings of the gate `evidence`: another value is another trial.
 EVIDENCE = (
@@ -83,109 +76,13 @@ class Bench:
         return {**self.target.settings, **gate_settings(self.gate), "backend": self.target.name}
 
 
-# --- reflection --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Proposed:
-    __pydantic_config__ = RECORD
-    op: EditOp = "add"
-    text: str | None = None
-    anchor: str | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
-    __pydantic_config__ = RECORD
-    edits: tuple[_Proposed, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reflection:
-    """The edits proposed for a need, or why there are none; `reply` is the optimizer's answer as it came."""
-
-    need: Need
-    edits: tuple[Edit, ...] = ()
-    failure: CallFailed | None = None
-    reply: str = ""
-
-
-def reflect(need: Need, failing: Sequence[Rollout], document: Document, *, bench: Bench) -> Reflection:
-    """Ask for edits, once more and firmer when the answer is not what was asked for. All of `failing` is shown."""
-    heard = ""
-    for firmer in (False, True):
-        (reply,) = bench.optimizer.complete([_question(need, failing, document, bench, firmer=firmer)])
-        if isinstance(reply, CallFailed):
-            return Reflection(need=need, failure=reply, reply=heard)
-        heard = reply.text
-        found = _parsed(heard, need, document)
-        if found is not None:
-            bench.notify(Reflected(document.path, need.id, len(found)))
-            return Reflection(need=need, edits=found, reply=heard)
-    failure = CallFailed("schema", "the optimizer's answer is not the JSON it was asked for")
-    return Reflection(need=need, failure=failure, reply=heard)
-
-
-def _question(need: Need, failing: Sequence[Rollout], document: Document, bench: Bench, *, firmer: bool) -> Request:
-    notes = ["; ".join(item.score.notes) if item.score else "" for item in failing]
-    refused = "\n".join(bench.refused)
-    nonce = _nonce([need.text, document.text, *(item.task.ask for item in failing), *notes, refused])
-    ask = bench.prompts(
-        "reflect",
-        path=document.path,
-        wish=guard.fence(need.text, nonce),
-        tasks=[
-            {"ask": guard.fence(item.task.ask[:SHOWN_TEXT], nonce), "failed": guard.fence(note, nonce) if note else ""}
-            for item, note in zip(failing, notes, strict=True)
-        ],
-        document=guard.fence(document.text, nonce),
-        refused=guard.fence(refused, nonce) if refused else "",
-        preferences=bench.preferences,
-        firmer=firmer,
-    )
-    # A bad answer stays in the cache; with a sample of its own the second question is asked anew every night.
-    return Request(role="optimizer", purpose="reflect", ask=ask, sample=f"{bench.night}/firmer" if firmer else "")
-
-
-def _nonce(texts: Iterable[str]) -> str:
-    """A hash of the texts, so that the same question is the same request; no text can be made to hold it."""
-    return digest(*texts)
-
-
-def _parsed(text: str, need: Need, document: Document) -> tuple[Edit, ...] | None:
-    """The edits in an answer; None when it is not the JSON that was asked for. Never raises."""
-    start, end = text.find("{"), text.rfind("}")
-    try:
-        answer = read(_Answer, text[start : end + 1].encode(errors="replace"), where="the answer")
-    except ConfigError:
-        return None
-    return tuple(
-        Edit(
-            op=item.op,
-            target=document.path,
-            anchor=None if item.op == "add" or item.anchor is None else guard.one_line(item.anchor),
-            text=None if item.op == "delete" or item.text is None else _sentence(item.text),
-            reason=_reason(item.reason),
-            need=need.id,
-        )
-        for item in answer.edits
-    )
-
-
-def _sentence(text: str) -> str:
-    """A rule as it will stand in the document. One that is refused stays as it came: folded, it might pass."""
-    return text if edits.refusal(text) else edits.one_line(guard.one_line(text))
-
-
-def _reason(text: str) -> str:
-    return "" if find_secrets(text) else without_hex(guard.one_line(text))[:REASON_LIMIT]
+# --- questions ---------------------------------------------------------------------------------------------------
 
 
 def judge_question(task: Task, reply: Reply, prompts: Prompts = SHIPPED) -> str:
     """What the optimizer is asked when it judges an answer by a rubric."""
     rubric = task.rubric or ""
-    nonce = _nonce([task.ask, rubric, reply.text])
+    nonce = digest(task.ask, rubric, reply.text)
     parts = {"ask": task.ask, "rubric": rubric, "answer": reply.text}
     return prompts("judge", **{name: guard.fence(text, nonce) for name, text in parts.items()})
 
@@ -198,8 +95,9 @@ def lint(edit: Edit) -> str | None:
     texts = [text for text in (edit.anchor, edit.text) if text is not None]
     if any("[redacted:" in text.casefold() or find_secrets(text) for text in texts):
         return "the rule quotes a secret"
-    if len(edit.text or "") > RULE_LIMIT:
-        return f"the rule is longer than {RULE_LIMIT} characters"
+    limit = GUIDANCE_LIMIT if edit.guides else RULE_LIMIT
+    if len(edit.text or "") > limit:
+        return f"the {'guidance' if edit.guides else 'rule'} is longer than {limit} characters"
     gained = guard.gained(edit.anchor or "", edit.text or "")
     return f"the rule would gain a capability: {', '.join(sorted(gained))}" if gained else None
 
@@ -217,12 +115,12 @@ def trial(
 ) -> Candidate:
     """The edits' paired rollouts on the held-out tasks, and the gate's verdict. `ended` counts their earlier trials.
 
-    They are for one need and tried together; `adds` tells what each is worth to the training tasks. `golden` tasks are
-    measured beside them, whatever their split: they veto, and only those held out count for more.
+    They are for one need, or for all, and tried together; `adds` tells what each is worth to the training tasks.
+    `golden` tasks are measured beside them, whatever their split: they veto, and only those held out count for more.
     """
     applied = edits.apply(document.text, group)
     need = group[0].need
-    primary = tuple(task for task in held_out if need in task.needs)
+    primary = tuple(task for task in held_out if need is None or need in task.needs)
     candidate = Candidate(document=document, edits=tuple(group), verdict="unverified", why="")
     if bench.gate.mode == "off":
         off = gate.ungated()
@@ -292,7 +190,7 @@ def _evidence(
     """`guarded` stands in it and in no mean: its numbers name those tasks."""
     need = candidate.edits[0].need
     tasks = [
-        _evidence_task(pair, "primary" if pair.need == need else "guard", bench.night, vetoing)
+        _evidence_task(pair, "primary" if need in (None, pair.need) else "guard", bench.night, vetoing)
         for pair in candidate.pairs
     ]
     tasks += [_evidence_task(pair, "guard", bench.night, vetoing) for pair in guarded]

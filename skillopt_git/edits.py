@@ -2,6 +2,8 @@
 
 A rule is a `- ` line between two marker lines, with the indented lines that follow it. Whatever stands outside of the
 block belongs to somebody else and stays as it is, byte for byte.
+
+A second block may hold the document's guidance: one such line, which is written anew as a whole.
 """
 
 from __future__ import annotations
@@ -87,8 +89,8 @@ class _Item:
     text: str
 
 
-def _block(lines: Sequence[str]) -> _Block | None:
-    """Where the learned block is.
+def _block(lines: Sequence[str], begins: str = START) -> _Block | None:
+    """Where the learned block is, or another one that begins so.
 
     A marker counts when it is alone on its line. One inside a code block is refused rather than skipped: other tools
     that share the markers would take it for the block.
@@ -99,10 +101,10 @@ def _block(lines: Sequence[str]) -> _Block | None:
         marker = lines[start].strip()
         if end is None or _END_OF.get(marker) != lines[end].strip():
             raise DamagedBlock(f"line {start + 1} should begin a block, and its own end come next: {marker}")
-        if marker == START:
+        if marker == begins:
             found.append(_Block(start, end))
     if len(found) > 1:
-        raise DamagedBlock(f"there are two learned blocks, on lines {found[0].start + 1} and {found[1].start + 1}")
+        raise DamagedBlock(f"there are two blocks of one kind, on lines {found[0].start + 1} and {found[1].start + 1}")
     for block in found:
         _refuse_fenced(lines, block)
     _refuse_open(lines[: found[0].start] if found else lines)
@@ -183,9 +185,17 @@ def _items(lines: Sequence[str], start: int, stop: int) -> Iterator[_Item]:
         at = end
 
 
-def _learned(lines: Sequence[str]) -> list[_Item]:
-    block = _block(lines)
+def _learned(lines: Sequence[str], begins: str = START) -> list[_Item]:
+    block = _block(lines, begins)
     return list(_items(lines, block.start + 1, block.end)) if block else []
+
+
+def _guiding(lines: Sequence[str]) -> list[_Item]:
+    """The guidance; none where its block is damaged, for the rules can be told all the same."""
+    try:
+        return _learned(lines, SLOW_START)
+    except DamagedBlock:
+        return []
 
 
 # --- questions ---------------------------------------------------------------------------------------------------
@@ -194,6 +204,11 @@ def _learned(lines: Sequence[str]) -> list[_Item]:
 def rules(text: str) -> tuple[str, ...]:
     """The learned rules, in order, each on one line."""
     return tuple(item.text for item in _learned(_lines(text.removeprefix(BOM))))
+
+
+def guidance(text: str) -> tuple[str, ...]:
+    """What the block of guidance says. Raises `DamagedBlock` where it cannot be told."""
+    return tuple(item.text for item in _learned(_lines(text.removeprefix(BOM)), SLOW_START))
 
 
 def holds(text: str, sentence: str) -> bool:
@@ -279,6 +294,8 @@ def _changed(body: str, edit: Edit) -> str | _Unmatched:
     sentence = one_line(edit.text or "")
     if holds(body, sentence):
         return _Unmatched("the document says this already")
+    if edit.guides:
+        return _guide(body, sentence)
     return _add(body, sentence) if edit.op == "add" else _replace(body, edit.anchor or "", sentence)
 
 
@@ -292,10 +309,19 @@ def _add(body: str, sentence: str) -> str:
     return "".join(lines)
 
 
-def _new_block(lines: Sequence[str], sentence: str) -> str:
+def _guide(body: str, sentence: str) -> str:
+    lines = _lines(body)
+    block = _block(lines, SLOW_START)
+    if block is None:
+        return body + _new_block(lines, sentence, SLOW_START)
+    lines[block.start + 1 : block.end] = [f"- {sentence}{_ending(lines[block.start])}"]
+    return "".join(lines)
+
+
+def _new_block(lines: Sequence[str], sentence: str, begins: str = START) -> str:
     """The block with one rule, and one blank line before it; it ends in a line end if the document did."""
     style = next((ending for line in reversed(lines) if (ending := _ending(line))), "\n")
-    block = style.join((START, f"- {sentence}", END))
+    block = style.join((begins, f"- {sentence}", _END_OF[begins]))
     if not lines:
         return block + style
     return style + block + style if _ending(lines[-1]) else style + style + block
@@ -318,17 +344,19 @@ def _delete(body: str, anchor: str) -> str | _Unmatched:
     found = _said(lines, anchor)
     if isinstance(found, _Unmatched):
         return found
+    begins = START if found[0] in _learned(lines) else SLOW_START
     _cut(lines, found)
-    block = _block(lines)
+    block = _block(lines, begins)
     if block and not "".join(lines[block.start + 1 : block.end]).strip():
         _remove(lines, block)
     return "".join(lines)
 
 
 def _said(lines: Sequence[str], anchor: str) -> list[_Item] | _Unmatched:
-    """The rules that say `anchor`: one, or its repetitions."""
+    """The rules that say `anchor`: one, or its repetitions; else the guidance that says it."""
     wanted = _key(anchor)
     found = [item for item in _learned(lines) if _key(item.text) == wanted]
+    found = found or [item for item in _guiding(lines) if _key(item.text) == wanted]
     return found or _Unmatched("no learned rule says what it is about" if wanted else "it names no rule")
 
 

@@ -11,7 +11,7 @@ from statistics import fmean, median
 from skillopt_git.checks import check, failure, problem
 from skillopt_git.model import Score, Task
 from skillopt_git.ports import Backend, CallFailed, Reply, Request
-from skillopt_git.schema import problems, read
+from skillopt_git.schema import form, problems, read
 
 PASS_MARK = 0.8  # a rubric score from here on passes
 VOTES = 3  # of a judge that may say something else the next time; most of them decide
@@ -113,7 +113,14 @@ class RubricJudge:
         if not _rubric(task):
             raise ValueError(f"task {task.id} has no rubric")
         ask = self.prompt(task, reply)
-        return Request(role="optimizer", purpose="judge", ask=ask, max_tokens=self.max_tokens, sample=vote)
+        return Request(
+            role="optimizer",
+            purpose="judge",
+            ask=ask,
+            max_tokens=self.max_tokens,
+            sample=vote,
+            schema=form(_Ruling),
+        )
 
     def _ask(self, requests: Sequence[Request]) -> list[Score | CallFailed]:
         replies = self.optimizer.complete(requests) if requests else ()
@@ -161,7 +168,16 @@ def _ruled(text: str) -> Score | CallFailed:
         return CallFailed("schema", "the judge's score is not a finite number")
     value = min(max(ruling.score, 0.0), 1.0)
     why = " ".join(ruling.why.split())[:200]
-    return Score(hard=float(value >= PASS_MARK), soft=value, notes=(f"rubric {value:.2f}: {why}",))
+    return Score(hard=float(value >= PASS_MARK), soft=value, notes=(f"{_RUBRIC}{value:.2f}: {why}",))
+
+
+_RUBRIC = "rubric "
+
+
+def remarks(score: Score) -> tuple[str, ...]:
+    """What judges had to say of an answer, without what the checks did."""
+    said = (note.partition(": ")[2] for note in score.notes if note.startswith(_RUBRIC))
+    return tuple(filter(None, said))
 
 
 @dataclass(frozen=True, slots=True)

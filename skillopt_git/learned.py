@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from skillopt_git.bank import Bank
-from skillopt_git.consolidate import Reflection
 from skillopt_git.controls import Control
 from skillopt_git.families import Family
 from skillopt_git.harvest import Harvest
@@ -14,6 +13,7 @@ from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, 
 from skillopt_git.ports import Backend, CallFailed, Judge
 from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.recurrence import Seen
+from skillopt_git.reflection import Reflection
 from skillopt_git.replay import Rollout
 
 

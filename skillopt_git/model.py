@@ -68,6 +68,7 @@ EventType: TypeAlias = Literal[
     "aa",
 ]
 
+GUIDANCE = "SLOW_UPDATE"  # the anchor of an edit that says what a document's guidance is
 ACCEPTED: frozenset[Verdict] = frozenset({"strong", "ungated"})
 RUN_VERDICTS: tuple[Verdict, ...] = (
     "strong",
@@ -279,7 +280,8 @@ class Document:
 class Edit:
     """The add, replace or delete of one learned line in the document `target`.
 
-    `anchor` is the rule that is replaced or deleted; `text` the rule that is added or put in its place.
+    `anchor` is the rule that is replaced or deleted; `text` the rule that is added or put in its place. What is added
+    with the anchor `GUIDANCE` is the document's guidance, in the place of any other.
     """
 
     op: EditOp
@@ -292,6 +294,10 @@ class Edit:
     @property
     def id(self) -> str:
         return edit_id(self.op, self.target, self.anchor, self.text)
+
+    @property
+    def guides(self) -> bool:
+        return self.op == "add" and self.anchor == GUIDANCE
 
     @property
     def sentence(self) -> str:

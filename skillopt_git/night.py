@@ -7,23 +7,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from skillopt_git import consolidate, edits, gate
+from skillopt_git import edits, gate, lessons
 from skillopt_git.config import Config
-from skillopt_git.consolidate import Bench, Reflection
+from skillopt_git.consolidate import Bench
 from skillopt_git.controls import Controls
 from skillopt_git.documents import Documents, existing, with_accepted
+from skillopt_git.dream import dream, is_variant
 from skillopt_git.errors import ConfigError, MeasurementInvalid
+from skillopt_git.guidance import due, guide
 from skillopt_git.judges import judgeable
 from skillopt_git.languages import Reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
+from skillopt_git.lessons import Attempts, Lessons
+from skillopt_git.merging import Offer, merged, tryouts
 from skillopt_git.mine import wordings
 from skillopt_git.model import Candidate, Document, Edit, Evidence, Need, Reason, Split, Task
 from skillopt_git.ports import CallFailed, Gated, Listener
-from skillopt_git.recall import History, held_back, repeats, told_refusals
+from skillopt_git.recall import History, told_refusals
+from skillopt_git.reflection import Reflection, reflect
 from skillopt_git.replay import Rollout, raise_dead, replay
 from skillopt_git.rulings import OnTrial
-from skillopt_git.training import Training, Tryout, chosen
-from skillopt_git.trials import Trials, on_trial_already
+from skillopt_git.sieve import Sieve, proposable
+from skillopt_git.training import Group, Training, Tryout, chosen
+from skillopt_git.trials import Trials
 from skillopt_git.wishes import every_task
 
 SETTLED = frozenset({"strong", "ungated", "suggestive", "unverified", "invalid"})
@@ -67,6 +73,7 @@ class Night:
         first, later = self._routed(needs, skill, memory)
         self._teach(skill, first, base)
         self._teach(memory, [*later, *self._left(first)], with_accepted(base, self.candidates))
+        self._guide([item for item in (skill, memory) if item is not None], base)
         return self._finished(start, base)
 
     @property
@@ -93,7 +100,7 @@ class Night:
         )
 
     def _tried(self, candidate: Candidate) -> None:
-        self.candidates.append(replace(candidate, families=tuple(sorted(self._families(candidate.edits[0])))))
+        self.candidates.append(replace(candidate, families=tuple(sorted(self._sieve.families(candidate.edits[0])))))
         for edit in candidate.edits:
             self.notify(Gated(candidate.document.path, edit.sentence, candidate.verdict))
 
@@ -137,13 +144,15 @@ class Night:
     def _teach(self, document: Document | None, needs: Sequence[Need], documents: Documents) -> None:
         if document is None or not needs:
             return
-        failing = self._failing(needs, documents)
-        queue: list[Tryout] = []
+        practised = self._practised(needs, documents)
+        offers: list[Offer] = []
         for need in sorted(needs, key=lambda item: (-self.known.sessions(item.id), item.id)):
-            if not failing.get(need.id) or not self._room(need, sum(len(item.group.edits) for item in queue)):
+            told = lessons.lessons(need, practised, self.config.gate)
+            if not told.failing or not self._room(need, sum(len(item.edits) for item in offers)):
                 continue
-            if not self._suppress(Edit(op="add", target=document.path, text=need.text, need=need.id), document):
-                queue += self._answer(need, failing[need.id], document, documents)
+            if not self._sieve.suppresses(Edit(op="add", target=document.path, text=need.text, need=need.id), document):
+                offers += self._answer(need, told, document, documents)
+        queue = [item for offer in self._merged(offers, document) for item in tryouts(offer)]
         first, rest = chosen(queue, self.config.gate.candidates - self.compared)
         self.compared += len(first)
         for item in first:
@@ -155,20 +164,11 @@ class Night:
 
     def _room(self, need: Need, more: int = 0) -> bool:
         """Whether the edit budget has room for one beside so many more; a need that has to wait is noted once."""
-        room = len(self._proposable()) + more < self.config.propose.edit_budget
+        room = len(proposable(self.candidates)) + more < self.config.propose.edit_budget
         if not room and need.id not in self.waiting:
             self.waiting.add(need.id)
             self.notes.append(f"the edit budget is used up: what is left of '{need.text}' waits for another night")
         return room
-
-    def _proposable(self) -> list[Edit]:
-        """Tonight's edits that may go on a branch: proven, or as a draft."""
-        return [
-            edit
-            for item in self.candidates
-            if (item.accepted or item.verdict == "suggestive") and not item.drafted
-            for edit in item.edits
-        ]
 
     def _bench(self) -> Bench:
         return Bench(
@@ -184,23 +184,19 @@ class Night:
             refused=told_refusals(self.history),
         )
 
-    def _failing(self, needs: Sequence[Need], documents: Documents) -> dict[str, list[Rollout]]:
-        """By need, the training tasks that do not fully pass."""
+    def _practised(self, needs: Sequence[Need], documents: Documents) -> tuple[Attempts, ...]:
+        """The training tasks of these needs, with their answers."""
         wanted = {need.id for need in needs}
-        rollouts = self._replay([task for task in self._in("train") if wanted & set(task.needs)], documents)
-        if rollouts and not self.candidates and all(item.score is None for item in rollouts):
+        train = [task for task in self._in("train") if wanted & set(task.needs)]
+        found = lessons.attempts(train, documents, self._bench(), self.config.replay.dream_rollouts) if train else ()
+        if found and not self.candidates and not any(item.rollouts for item in found):
             raise MeasurementInvalid(f"no training task could be measured: {self._failed()}")
-        failing: dict[str, list[Rollout]] = {}
-        for item in rollouts:
-            if item.score is not None and gate.metric(item.score, self.config.gate) < 1:
-                for need in wanted & set(item.task.needs):
-                    failing.setdefault(need, []).append(item)
-        return failing
+        return found
 
     def _replay(self, tasks: Sequence[Task], documents: Documents, sample: str = "") -> tuple[Rollout, ...]:
         models = self.models
         rollouts = replay(tasks, documents, target=models.target, judge=models.judge, sample=sample, notify=self.notify)
-        self.replayed.update({task.id: task for task in tasks})
+        self.replayed.update({task.id: task for task in tasks if not is_variant(task)})
         self.rollouts.extend(rollouts)
         failed = [item.failure for item in rollouts if item.failure is not None]
         self.failures.extend(failed)
@@ -214,34 +210,61 @@ class Night:
             f"{kind} ({count})" for kind, count in Counter(item.kind for item in self.failures).most_common()
         )
 
-    def _answer(self, need: Need, failing: Sequence[Rollout], document: Document, documents: Documents) -> list[Tryout]:
+    def _answer(self, need: Need, told: Lessons, document: Document, documents: Documents) -> list[Offer]:
         """Tries what is proposed for a need; gives back what is measured by pairs, for that is done to few a night."""
-        shown = failing[: consolidate.SHOWN_TASKS]
-        reflection = consolidate.reflect(need, shown, document, bench=self._bench())
+        told, variants = self._more(need, told, documents)
+        bench = self._bench()
+        reflection = reflect(need, told, document, bench=bench)
         self.reflections.append(reflection)
-        if reflection.failure is not None:
-            self.failures.append(reflection.failure)
-            raise_dead([reflection.failure])
+        self._note_failed(reflection.failure)
         fit: list[Edit] = []
         for edit in reflection.edits:
-            if self._room(need) and self._fit(edit, document, fit):
+            if self._room(need) and self._sieve.fits(edit, document, fit):
                 fit.append(edit)
         train = [task for task in self._in("train") if need.id in task.needs]
-        held_out, bench = self._held_out(need, shown), self._bench()
-        training = Training(train, document, documents, bench)
-        groups = [Tryout(need, group, held_out, training) for group in training.groups(fit)]
-        if bench.by_pairs([*held_out, *self._golden()]):
-            return groups
-        for item in groups:
+        training = Training((*train, *variants), document, documents, bench)
+        offer = Offer(need, tuple(fit), self._held_out(need, told.tasks), training)
+        if bench.by_pairs([*offer.held_out, *self._golden()]):
+            return [offer]
+        for item in tryouts(offer):
             self._try(item)
         return []
 
-    def _held_out(self, need: Need, shown: Sequence[Rollout]) -> tuple[Task, ...]:
+    def _more(self, need: Need, told: Lessons, documents: Documents) -> tuple[Lessons, tuple[Task, ...]]:
+        """With what earlier nights asked like it, and what is dreamt of it; and the variants, to train on."""
+        asked = self.config.replay
+        others = [task for task in self.known.tasks if need.id not in task.needs or task not in self.tasks]
+        told = replace(told, alike=lessons.alike([item.task for item in told.failing], others, asked.recall_k))
+        dreamt = dream([item.task for item in told.failing], need, asked.dream_factor, self._bench())
+        for failure in dreamt.failures:
+            self._note_failed(failure)
+        if not dreamt.variants:
+            return told, ()
+        practised = lessons.attempts(dreamt.variants, documents, self._bench())
+        failing = lessons.lessons(need, practised, self.config.gate).failing
+        return replace(told, failing=(*told.failing, *failing)), dreamt.variants
+
+    def _note_failed(self, failure: CallFailed | None) -> None:
+        if failure is not None:
+            self.failures.append(failure)
+            raise_dead([failure])
+
+    def _merged(self, offers: Sequence[Offer], document: Document) -> Sequence[Offer]:
+        """What several needs' edits come to, within the edit budget."""
+        room = self.config.propose.edit_budget - len(proposable(self.candidates))
+        found = merged(offers, document, room, lambda edit: self._sieve.fits(edit, document, ()), self._bench())
+        self._note_failed(found.failure)
+        self.waiting.update({edit.need for edit in found.late if edit.need} - {item.need.id for item in found.offers})
+        self.notes += [f"the edit budget is used up: '{edit.sentence}' waits for another night" for edit in found.late]
+        self.notes += [f"'{edit.sentence}' is said by '{kept.sentence}', too" for edit, kept in found.joined]
+        return found.offers
+
+    def _held_out(self, need: Need | None, shown: Sequence[Task]) -> tuple[Task, ...]:
         """The val tasks, without those of a session whose words the optimizer saw or the need is worded in."""
-        worded = wordings(self.known.bank.sightings).get(need.id, {})
-        same = [task for task in self.known.tasks if worded.get(task.id) == need.text]
+        worded = wordings(self.known.bank.sightings).get(need.id, {}) if need is not None else {}
+        same = [task for task in self.known.tasks if need is not None and worded.get(task.id) == need.text]
         wording = [task for task in same if task.split == "train"] or same
-        told = {session for task in (*wording, *(item.task for item in shown)) for session in task.sessions}
+        told = {session for task in (*wording, *shown) for session in task.sessions}
         return tuple(task for task in self._in("val") if not told & set(task.sessions))
 
     def _golden(self) -> tuple[Task, ...]:
@@ -256,59 +279,38 @@ class Night:
             and task.id not in self.known.withheld
         )
 
-    def _fit(self, edit: Edit, document: Document, beside: Sequence[Edit]) -> bool:
-        """Whether it may be tried: it changes something, gains no capability, and memory does not hold it back."""
-        why = self._unmatched(edit, document, beside)
-        refused = consolidate.lint(edit) if why is None else None
-        if refused is not None:
-            if all(edit.rule != other.rule for other, _ in self.linted):
-                self.linted.append((edit, refused))
-            return False
-        if why is None and self._suppress(edit, document):
-            return False
-        why = why or self._clash(edit, document)
-        if why is not None:
-            self.unmatched.append((edit, why))
-        return why is None
-
-    def _unmatched(self, edit: Edit, document: Document, beside: Sequence[Edit]) -> str | None:
-        """Why it would change nothing."""
-        alone = edits.apply(document.text, [edit]).unmatched
-        if alone:
-            return alone[0][1]
-        tried = [other for item in self.candidates for other in item.edits]
-        if any(repeats(edit, other) for other in (*tried, *beside)):
-            return "the same rule was tried already tonight"
-        return None
-
-    def _clash(self, edit: Edit, document: Document) -> str | None:
-        """Why it does not go together with what is proposed for the document already, tonight or before."""
-        pending = [item.edit for proposal in self.history.open for item in proposal.pending]
-        others = (*pending, *self._proposable())
-        before = [other for other in others if other.target == edit.target and other.id != edit.id]
-        applied = edits.apply(document.text, [*before, edit])
-        return next((f"beside what is proposed already: {why}" for it, why in applied.unmatched if it is edit), None)
-
-    def _suppress(self, edit: Edit, document: Document) -> bool:
-        model, families = self.models.target.model, self._families(edit)
-        why = held_back(self.history, edit, base_blob=document.blob, model=model, families=families)
-        why = why or on_trial_already(edit, self.on_trial)
-        if why is not None:
-            self.suppressed.append((edit, why))
-        return why is not None
-
-    def _families(self, edit: Edit) -> frozenset[str]:
-        """The families of the edit's need, also those that sit out tonight: a parked rule waits for another one."""
-        return frozenset(task.family for task in self.known.tasks if edit.need in task.needs and task.family)
+    @property
+    def _sieve(self) -> Sieve:
+        return Sieve(
+            history=self.history,
+            model=self.models.target.model,
+            tasks=self.known.tasks,
+            candidates=self.candidates,
+            on_trial=self.on_trial,
+            unmatched=self.unmatched,
+            suppressed=self.suppressed,
+            linted=self.linted,
+        )
 
     def _try(self, item: Tryout) -> None:
         """Unless what was accepted meanwhile leaves no room or place for it."""
         if not self._room(item.need, len(item.group.edits) - 1):
             return
-        clashes = [(edit, why) for edit in item.group.edits if (why := self._clash(edit, item.training.document))]
+        clashes = [(edit, why) for edit in item.group.edits if (why := self._sieve.clash(edit, item.training.document))]
         self.unmatched.extend(clashes)
         if not clashes:
             self._tried(self._gate(item.training.documents).begun(item, self.notes))
+
+    def _guide(self, documents: Sequence[Document], base: Documents) -> None:
+        """Once in so many nights, guidance from the outcomes of the last ones: judged like a rule, by every task."""
+        for document in documents if due(self.history, self.config.replay.slow_update) else ():
+            guided = guide(document, self.history, self.evidence_of, self._bench())
+            self._note_failed(guided.failure)
+            self.notes += [guided.note] if guided.note else []
+            if guided.edit is not None and self._sieve.fits(guided.edit, document, ()):
+                training = Training((), document, base, self._bench())
+                about = Need(id="", text=f"the guidance of {document.path}")
+                self._try(Tryout(about, Group((guided.edit,)), self._in("val"), training))
 
     # --- the end ---
 

@@ -13,7 +13,7 @@ from skillopt_git.gitrepo import FOLDER, LINK, SUBMODULE, GitRepo
 from skillopt_git.history import is_ancestor, versions
 from skillopt_git.ids import fold
 from skillopt_git.model import Edit, Event, EventType
-from skillopt_git.recall import NEAR_DUPLICATE, History, Proposal, Proposed
+from skillopt_git.recall import ADOPTIONS, NEAR_DUPLICATE, History, Proposal, Proposed
 from skillopt_git.similarity import similarity
 from skillopt_git.stamp import Stamp, event
 from skillopt_git.targets import MOST_LINKS, Base, allowed
@@ -83,9 +83,18 @@ class _Look:
         return [rule for rule in learned(self._text(self.base.commit, edit.target)) if fold(rule) not in known]
 
     def _replaced(self, item: Proposed) -> bool:
+        if item.edit.guides:
+            return self._guided_anew(item)
         about = (item.edit.target, fold(item.edit.sentence))
         later = (other for proposal in self.history.proposals for other in proposal.edits if other.edit.op != "add")
         return any((other.edit.target, fold(other.edit.anchor or "")) == about and self.there(other) for other in later)
+
+    def _guided_anew(self, item: Proposed) -> bool:
+        """Guidance stands in the place of any other; also where what took its place is gone by now."""
+        every = (other for proposal in self.history.proposals for other in proposal.edits if other.edit.guides)
+        others = [other for other in every if other.edit.target == item.edit.target and other.edit.id != item.edit.id]
+        later = (other for other in others if (other.event.run or "") > (item.event.run or ""))
+        return any(map(self.there, others)) or any(other.outcome and other.outcome.type in ADOPTIONS for other in later)
 
     def moved(self, item: Proposed) -> bool:
         """Whether another document of the base says it now: a rule that moved is not unlearned."""

@@ -55,7 +55,7 @@ def trial(
     need = group[0].need
     candidate = Candidate(document=document, edits=tuple(group), verdict="unverified", why="")
     before = going_on.evidence if going_on else None
-    primary = [task for task in held_out if need in task.needs]
+    primary = [task for task in held_out if need is None or need in task.needs]
     if not primary:
         return replace(candidate, why="no held-out task needs this rule yet")
     guard = _guard([task for task in held_out if task not in primary], golden, primary, rested or {}, bench)
@@ -103,7 +103,7 @@ def control(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a trial is about: the need whose tasks are primary, and the edits that the second arm has."""
+    """What a trial is about: the need whose tasks are primary, or None where all are, and the second arm's edits."""
 
     need: str | None
     edits: tuple[str, ...]
@@ -240,7 +240,7 @@ class _Measuring:
             task=task.id,
             family=task.family,
             need=self._need(task),
-            part="primary" if self.subject.need in task.needs else "guard",
+            part="primary" if self.subject.need in (None, *task.needs) else "guard",
             night=self.bench.night,
             base=tuple(_hard(base) for base, _ in pairs),
             cand=tuple(_hard(cand) for _, cand in pairs),

@@ -16,7 +16,7 @@ from skillopt_git.branches import EDIT_TRAILER, FOLDER
 from skillopt_git.errors import ConfigError, GitError
 from skillopt_git.gitrepo import GitRepo
 from skillopt_git.history import Commit, log
-from skillopt_git.model import Edit, Event
+from skillopt_git.model import GUIDANCE, Edit, Event
 from skillopt_git.ports import PullRequest
 from skillopt_git.remote import Remote
 from skillopt_git.soundness import BRANCH
@@ -101,11 +101,13 @@ class Rebuilding:
         return event("proposed", [pull.head, edit.id], _stamp(commit), **about, reason="", data=data)
 
     def _edit(self, commit: Commit, target: str) -> Edit | None:
-        """What the commit did to the learned rules of its document."""
+        """What the commit did to the learned rules of its document, or to its guidance."""
         try:
-            before, after = self._rules(commit.parents[0], target), self._rules(commit.sha, target)
+            (before, old), (after, new) = (self._said(sha, target) for sha in (commit.parents[0], commit.sha))
         except (ConfigError, GitError):
             return None
+        if before == after and new and new != old:
+            return Edit(op="add", target=target, anchor=GUIDANCE, text=new[0])
         gone = [rule for rule in before if rule not in after]
         came = [rule for rule in after if rule not in before]
         if len(gone) > 1 or len(came) > 1 or not (gone or came):
@@ -118,9 +120,11 @@ class Rebuilding:
             text=came[0] if came else None,
         )
 
-    def _rules(self, commit: str, target: str) -> tuple[str, ...]:
+    def _said(self, commit: str, target: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The rules and the guidance."""
         data = self.repo.read(commit, target)
-        return () if data is None else tuple(edits.rules(edits.decode(data)))
+        text = "" if data is None else edits.decode(data)
+        return edits.rules(text), edits.guidance(text)
 
 
 def _chain(ours: Sequence[Commit], tip: str) -> Iterator[Commit]:

@@ -26,7 +26,7 @@ class Trials:
     base: Documents
     golden: Sequence[Task]
     needs: Callable[[str], Need | None]
-    held_out: Callable[[Need], Sequence[Task]]
+    held_out: Callable[[Need | None], Sequence[Task]]
     evidence_of: Callable[[str], Evidence | None]
     bench: Bench
 
@@ -43,7 +43,9 @@ class Trials:
         document = next((known for known in self.documents if known.path == item.edits[0].target), None)
         evidence = self.evidence_of(item.evidence)
         need = self.needs(item.need)
-        if document is None or evidence is None or evidence.rule != "evidence" or need is None:
+        if document is None or evidence is None or evidence.rule != "evidence":
+            return None
+        if need is None and not item.edits[0].guides:
             return None
         group = _in_order(item.edits, evidence)
         if group is None or item.ruling.data["subject"] != consolidate.subject(group, document, self.bench):
@@ -56,7 +58,7 @@ class Trials:
             held.append(item)
         held_out = self.held_out(need)
         going_on = GoingOn(item.trial, evidence)
-        primary = [task for task in held_out if need.id in task.needs]
+        primary = [task for task in held_out if need is None or need.id in task.needs]
         room = self.bench.by_pairs([*held_out, *self.golden]) and going_on.has_room(primary, self.bench.gate)
         if not room and (item.branch is not None or self._proven_open() or not primary):
             notes.append(f"{_named(item.edits)} waits for another task that needs it: its own were measured enough")

@@ -15,7 +15,7 @@ from skillopt_git.cycle import Inputs, Reading, learn
 from skillopt_git.edits import scaffold
 from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.learned import Learned, Models, Teachable
-from skillopt_git.model import Check, Document, Split, Task, TasksFile
+from skillopt_git.model import Check, Document, Evidence, Split, Task, TasksFile
 from skillopt_git.ports import CallFailed, LearningEvent, Reply, Request
 from skillopt_git.recall import History
 
@@ -104,11 +104,27 @@ def strict_judge(request: Request) -> Reply:
     return Reply(text=json.dumps({"score": 1.0 if "pnpm" in request.ask.split("The answer:")[1] else 0.0}))
 
 
-def acts(target: Answer = follows, optimizer: Answer = words_the_wish, judge: Answer = strict_judge) -> Answer:
-    """One script for all three purposes."""
+def as_proposed(_: Request) -> Reply:
+    """A merger that leaves the edits as they were proposed."""
+    return Reply(text=json.dumps({"edits": []}))
+
+
+def dreams(*asks: str) -> Answer:
+    return lambda _: Reply(text=json.dumps({"asks": asks}))
+
+
+def acts(
+    target: Answer = follows,
+    optimizer: Answer = words_the_wish,
+    judge: Answer = strict_judge,
+    merger: Answer = as_proposed,
+    dreamer: Answer = dreams(),  # noqa: B008 - the same for all
+) -> Answer:
+    """One script for every purpose."""
+    parts = {"rollout": target, "reflect": optimizer, "judge": judge, "merge": merger, "dream": dreamer}
 
     def script(request: Request) -> Reply | CallFailed:
-        return {"rollout": target, "reflect": optimizer, "judge": judge}[request.purpose](request)
+        return parts[request.purpose](request)
 
     return script
 
@@ -142,6 +158,7 @@ def night(
     skipped: Mapping[str, str] | None = None,
     run: str = RUN,
     heard: list[LearningEvent] | None = None,
+    evidence_of: Callable[[str], Evidence | None] = lambda _: None,
     **config: Any,
 ) -> Learned:
     """One night over `tasks`; the settings are given as sections (`gate=Gate(...)`)."""
@@ -153,6 +170,7 @@ def night(
         teachable=Teachable(skill=skill, memory=memory, general_to_memory=general_to_memory),
         history=history,
         night=run,
+        evidence_of=evidence_of,
     )
     listener = (lambda _: None) if heard is None else heard.append
     return learn(

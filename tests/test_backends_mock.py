@@ -524,6 +524,26 @@ def test_a_question_of_another_shape_is_not_answered_yes() -> None:
     assert json.loads(proposed.text) == {"edits": []}
 
 
+def test_it_acts_out_variants_as_what_they_are_variants_of() -> None:
+    """So that a simulated night may dream; and its ranking is the order in which edits were proposed."""
+    tasks = (task(0, "train", ask="Rename it. " * 300), *usual()[1:])
+    backend = mock(*tasks)
+
+    learned = night(*tasks, backend=backend, replay=Replay(dream_factor=2, dream_rollouts=2), memory=None)
+
+    assert found(learned) == [(SKILL, RULE, "strong")]
+    variants = {item.task.ask: item.score for item in learned.rollouts if item.task.id.startswith("d1-")}
+    assert [ask[:10] for ask in variants] == ["Again, 1: ", "Again, 2: "] * 2
+    assert all(score is not None for score in variants.values())
+    assert learned.failures == ()
+    (ranked,) = backend.complete([Request(role="optimizer", purpose="merge", ask="1, 2 or 3?")])
+    assert isinstance(ranked, Reply)
+    assert json.loads(ranked.text) == {"edits": []}
+    (none,) = backend.complete([Request(role="optimizer", purpose="dream", ask="Write some.")])
+    assert isinstance(none, Reply)
+    assert json.loads(none.text) == {"asks": []}
+
+
 def test_it_only_proposes_what_the_question_words() -> None:
     """A task with two needs is no reason to answer the one that nobody asked about."""
     tasks = (task(0, "train", PNPM, TICKET), task(1), task(2))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from skillopt_git.checks import SEARCHED, check, explain, failure, problem
+from skillopt_git.checks import SEARCHED, check, described, explain, failure, problem
 from skillopt_git.model import Check, CheckOp, CheckPlace
 from skillopt_git.ports import Reply
 from skillopt_git.schema import problems
@@ -271,3 +271,16 @@ def test_sound_check_is_explained(sound: Check, words: str) -> None:
     """Reports say in words what was asked; nothing is wrong with the check."""
     assert problem(sound) is None
     assert explain(sound) == words
+
+
+@pytest.mark.parametrize("sound", [sound for sound, _ in SOUND])
+def test_what_a_check_asks_is_described_without_what_it_looks_for(sound: Check) -> None:
+    """For whoever words rules: only the kind of criterion, and where it looks."""
+    told = described(sound)
+    assert sound.arg in (None, "") or str(sound.arg) not in told
+    assert (f" in {sound.where}" in told or f" in a {sound.where}" in told) is bool(sound.where)
+
+
+def test_descriptions_tell_kinds_apart() -> None:
+    """But not a heading by how it is looked for, nor what it is."""
+    assert len({described(sound) for sound, _ in SOUND}) == len({(sound.op, sound.where) for sound, _ in SOUND}) - 1

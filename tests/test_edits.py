@@ -17,6 +17,7 @@ from skillopt_git.edits import (
     apply,
     decode,
     encode,
+    guidance,
     holds,
     one_line,
     refusal,
@@ -24,7 +25,7 @@ from skillopt_git.edits import (
     scaffold,
 )
 from skillopt_git.errors import ConfigError
-from skillopt_git.model import Edit
+from skillopt_git.model import GUIDANCE, Edit
 
 PNPM = "Use pnpm, not npm"
 TESTS = "Run `make test` before you commit"
@@ -224,6 +225,55 @@ def test_edits_see_what_the_edits_before_them_did() -> None:
     assert outcome.text == "# acme-api\n\n" + block(f"- {TESTS}", f"- {PNPM}")
     assert outcome.applied == (add(PNPM), replace(PNPM, TESTS), add(PNPM))
     assert outcome.unmatched == ((delete("Other"), "no learned rule says what it is about"),)
+
+
+# --- guidance ----------------------------------------------------------------------------------------------------
+
+
+def guide(text: str) -> Edit:
+    return Edit(op="add", target="CLAUDE.md", anchor=GUIDANCE, text=text)
+
+
+def slow(*lines: str) -> str:
+    return "\n".join((SLOW_START, *lines, SLOW_END, ""))
+
+
+def test_guidance_has_a_block_of_its_own_beside_the_rules() -> None:
+    """It is no rule, and comes after them or before, as they came."""
+    taught = changed("# acme-api\n", add(PNPM), guide("Name tools"))
+    assert taught == f"# acme-api\n\n{block(f'- {PNPM}')}\n{slow('- Name tools')}"
+    assert (rules(taught), guidance(taught)) == ((PNPM,), ("Name tools",))
+    assert changed(slow("- Name tools"), add(PNPM)) == f"{slow('- Name tools')}\n{block(f'- {PNPM}')}"
+
+
+def test_new_guidance_stands_in_the_place_of_the_old() -> None:
+    """All of it; the rules and everything else stay, byte for byte."""
+    before = f"# acme-api\n\n{block('- One')}\n{slow('- Name tools', 'and words')}mine\n"
+    assert changed(before, guide("- Name  versions")) == before.replace("- Name tools\nand words", "- Name versions")
+
+
+def test_guidance_is_taken_back_by_what_it_says() -> None:
+    """And its block with it; rules, and a block that was empty before, stay."""
+    taught = changed("# acme-api\n", add(PNPM), guide("Name tools"))
+    assert changed(taught, delete("Name tools")) == f"# acme-api\n\n{block(f'- {PNPM}')}"
+    assert changed(taught, delete(PNPM)) == f"# acme-api\n\n{slow('- Name tools')}"
+    assert changed(f"{slow()}{block('- One')}", delete("One")) == slow()
+
+
+def test_guidance_that_is_there_or_is_none_changes_nothing() -> None:
+    assert reasons(slow("- Name tools"), guide("name tools")) == ["the document says this already"]
+    assert reasons("", guide("<!-- x -->")) == ["its text holds an HTML comment"]
+
+
+def test_damaged_guidance_hinders_no_rule() -> None:
+    """Two blocks, or one in a code block: rules come and go, and no guidance is written."""
+    for damaged in (slow("- One") + slow("- Two"), f"```\n{slow('- One')}```\n"):
+        assert changed(damaged, add(PNPM)) == f"{damaged}\n{block(f'- {PNPM}')}"
+        assert reasons(damaged, delete("One")) == ["no learned rule says what it is about"]
+        with pytest.raises(DamagedBlock):
+            apply(damaged, [guide("Three")])
+        with pytest.raises(DamagedBlock):
+            guidance(damaged)
 
 
 # --- damage ------------------------------------------------------------------------------------------------------

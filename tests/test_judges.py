@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
-from skillopt_git.judges import CheckJudge, RubricJudge, TaskJudge, agreement, judgeable, score_checks, shape_only
+from skillopt_git.judges import (
+    CheckJudge,
+    RubricJudge,
+    TaskJudge,
+    agreement,
+    judgeable,
+    remarks,
+    score_checks,
+    shape_only,
+)
 from skillopt_git.model import Check, Score, Task
 from skillopt_git.ports import Backend, CallFailed, Judge, Reply, Request
 
@@ -105,6 +115,24 @@ def test_rubric_score(reply: str, hard: float, soft: float) -> None:
     found = ruled(reply)
     assert isinstance(found, Score)
     assert (found.hard, found.soft) == (hard, soft)
+
+
+def test_a_judge_is_told_the_form_of_its_answer_and_nothing_of_the_arm() -> None:
+    """The same answer under other documents is the same question."""
+    optimizer = Optimizer(['{"score": 1, "why": ""}'])
+
+    rubric_judge(optimizer).score([(task(rubric="Be brief"), Reply(text="Yes"))])
+
+    (request,) = optimizer.asked
+    assert json.loads(request.schema)["required"] == ["score", "why"]
+    assert (request.documents, request.context, request.sample) == ((), "", "")
+
+
+def test_remarks_are_what_judges_said_and_not_what_checks_did() -> None:
+    found = ruled('{"score": 0.5, "why": "Too long: by far"}')
+    assert isinstance(found, Score)
+    assert remarks(found) == ("Too long: by far",)
+    assert remarks(Score(hard=0, soft=0, notes=("failed: says `x`", "rubric 0.10: ", "2 of 3 votes"))) == ()
 
 
 def test_rubric_note_is_one_short_line() -> None:

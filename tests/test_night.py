@@ -10,7 +10,7 @@ import pytest
 
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.bank import Bank
-from skillopt_git.config import Gate, Mine, Propose
+from skillopt_git.config import Gate, Mine, Propose, Replay
 from skillopt_git.errors import BackendError, MeasurementInvalid
 from skillopt_git.ids import edit_id, rule_id
 from skillopt_git.model import Check, Edit, Event, Metric, Sighting, Split, Task, Verdict
@@ -24,6 +24,7 @@ from tests.learning import (
     OTHER,
     PNPM,
     RULE,
+    RUN,
     SKILL,
     TICKET,
     Answer,
@@ -199,16 +200,71 @@ def test_nothing_held_out_is_ever_shown_to_the_optimizer() -> None:
     assert [item for item in questions if "zebra" in item.ask or "zebra" in item.context or item.documents] == []
 
 
-def test_only_what_still_fails_is_shown() -> None:
-    """A training task that passes already is no reason for a rule."""
+def test_what_passes_is_shown_apart_from_what_fails() -> None:
+    """A training task that passes already is no reason for a rule; it is there to stay right."""
     half = acts(lambda request: Reply(text="pnpm" if request.ask == ASKS[0] else follows(request).text))
     backend = Scripted(script=half)
 
     night(*usual(), backend=backend)
 
     (question,) = asked(backend, "reflect")
-    assert ASKS[0] not in question.ask
-    assert ASKS[1] in question.ask
+    wrong, right = question.ask.split("Tasks that come out right already")
+    assert ASKS[1] in wrong
+    assert ASKS[0] in right
+    assert ASKS[0] not in wrong
+
+
+def test_held_out_tasks_of_a_session_whose_success_was_shown_sit_out() -> None:
+    twin = task(3, sessions=("s0",))
+    half = acts(lambda request: Reply(text="pnpm" if request.ask == ASKS[0] else follows(request).text))
+
+    learned = night(*usual()[:3], twin, task(4), script=half)
+
+    assert [pair.task for pair in learned.candidates[0].pairs] == [task(2).id, task(4).id]
+
+
+def test_training_tasks_are_answered_as_often_as_is_asked_for_and_contrasted() -> None:
+    """Held-out ones are not, and the answers of later samples belong to this night."""
+
+    def sometimes(request: Request) -> Reply:
+        return Reply(text="Ran pnpm.") if request.sample.endswith("/dream/3") else follows(request)
+
+    backend = Scripted(script=acts(sometimes))
+
+    night(*usual(), backend=backend, replay=Replay(dream_rollouts=3), memory=None)
+
+    dreamt = [item for item in asked(backend, "rollout") if "/dream/" in item.sample]
+    assert [(item.ask, item.sample) for item in dreamt] == [
+        (ask, f"{RUN}/dream/{number}") for number in (2, 3) for ask in ASKS[:2]
+    ]
+    (question,) = asked(backend, "reflect")
+    assert question.ask.count("Another answer, which was better") == 2
+    assert "Ran pnpm." in question.ask
+
+
+def test_training_tasks_of_other_needs_that_ask_the_like_are_recalled() -> None:
+    """Beside tonight's, and never one that is held out; a setting says how many."""
+    near = task(8, "train", TICKET, ask=f"{ASKS[0]}, please")
+    far = task(9, "train", TICKET)
+    held = task(10, "val", TICKET, ask=f"{ASKS[0]} now!")
+    twin = task(11, sessions=near.sessions)
+
+    def questions(chosen: Replay) -> tuple[str, list[str]]:
+        backend = Scripted(script=acts())
+        learned = night(*usual(), near, far, held, twin, backend=backend, replay=chosen, memory=None)
+        first = next(item.ask for item in asked(backend, "reflect") if RULE in item.ask)
+        pairs = next(item.pairs for item in learned.candidates if item.edits[0].need == PNPM)
+        return first, [pair.task for pair in pairs]
+
+    text, judged = questions(Replay())
+    recalled = text.split("Other tasks that ask the like")[1]
+    assert near.ask in recalled
+    assert far.ask not in text
+    assert held.ask not in text
+    assert twin.id not in judged
+    text, judged = questions(Replay(recall_k=0))
+    assert near.ask not in text
+    assert twin.id in judged
 
 
 def test_at_most_five_tasks_are_shown() -> None:

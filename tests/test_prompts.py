@@ -39,3 +39,10 @@ def test_a_template_that_fails_is_a_plain_error(template: str) -> None:
     """A repository's template reaches nothing but its values."""
     with pytest.raises(ConfigError, match="judge"):
         Prompts({"judge": template})("judge", ask="?", rubric="?", answer="42")
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED.texts))
+def test_a_prompt_with_a_hole_is_an_error(name: str) -> None:
+    """A template never shows an empty place where a value is missing."""
+    with pytest.raises(ConfigError, match="is undefined"):
+        SHIPPED(name)

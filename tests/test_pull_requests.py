@@ -505,6 +505,38 @@ def test_a_lost_ledger_is_made_anew_from_the_forge(
     assert invoke("ledger", "rebuild")["events"] == {}
 
 
+def test_guidance_is_on_its_page_and_comes_back_with_a_lost_ledger(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """It is proposed like a rule, and its commit alone says that it is guidance."""
+    wise = "Name the tool in whatever you write"
+
+    def guided(request: Request) -> Reply:
+        if request.purpose == "guide":
+            return Reply(text=json.dumps({"text": wise, "reason": "So it is."}))
+        if request.purpose == "reflect" and OTHER in request.ask:
+            return Reply(text='{"edits": []}')
+        if request.purpose == "rollout" and wise in " ".join(text for _, text in request.documents):
+            return Reply(text="Ran pnpm install on branch ACME-7.")
+        return obedient(request)
+
+    sessions(home, repo, [*PNPM, *TICKET])
+    night(guided)
+    hub.merged(1)
+    night(guided, **{"replay.slow_update": 1})
+    assert f"> {wise}" in hub.pulls[2].body
+    hub.merged(2)
+    invoke("sync")
+    before = {(item["id"], item["type"], item["text"]) for item in decided(invoke)}
+    assert wise in {text for _, _, text in before}
+    for where in (repo, hub.server):
+        where.git("update-ref", "-d", "refs/skillopt/ledger")
+
+    invoke("ledger", "rebuild")
+
+    assert {(item["id"], item["type"], item["text"]) for item in decided(invoke)} == before
+
+
 def decided(invoke: Run) -> list[dict[str, Any]]:
     kinds = ("proposed", "adopted", "rejected")
     return [item for item in invoke("log", "--limit", "1000")["events"] if item["type"] in kinds]

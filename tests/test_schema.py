@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skillopt_git.errors import ConfigError
 from skillopt_git.ids import canonical_json
 from skillopt_git.model import LATER, Check, Event, Evidence, EvidenceTask, Examples, Task, TasksFile
-from skillopt_git.schema import dump, problems, read
+from skillopt_git.schema import dump, form, problems, read
 
 TASK = Task(
     id="t1-0001",
@@ -146,3 +146,41 @@ def test_open_maps_hold_anything(data: dict[str, Any]) -> None:
     """What a later version puts into an open map is kept."""
     event = replace(EVENT, data=data)
     assert read(Event, canonical_json(dump(event)), where="an event") == event
+
+
+# --- the form of an answer ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    kind: Literal["a", "b"] = "a"
+    title: str | None = None
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Words that no provider needs."""
+
+    parts: tuple[Part, ...]
+    first: Part
+    share: float = 0.5
+
+
+def test_a_form_is_strict_and_has_no_references() -> None:
+    """Every field is required and no other is allowed, at every depth; a field may be called like a keyword."""
+    part = {
+        "type": "object",
+        "properties": {
+            "kind": {"type": "string", "enum": ["a", "b"]},
+            "title": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        },
+        "required": ["kind", "title"],
+        "additionalProperties": False,
+    }
+    assert json.loads(form(Whole)) == {
+        "type": "object",
+        "properties": {"parts": {"type": "array", "items": part}, "first": part, "share": {"type": "number"}},
+        "required": ["parts", "first", "share"],
+        "additionalProperties": False,
+    }
+    assert form(Whole) == canonical_json(json.loads(form(Whole)))

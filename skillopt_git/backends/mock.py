@@ -36,6 +36,7 @@ from skillopt_git.similarity import similarity
 
 NEAR_RULE = 0.9  # a rule that a person reworded a little still teaches
 HARMFUL_RULE = "Answer every request with the single word done"
+_AGAIN, _COUNTS = r"\AAgain, \d: ", range(1, 6)
 NO_ANSWERS = "the simulation finds no answer that passes its checks, or none that fails them"
 NOTHING_TO_JUDGE = "nothing to check an answer by"
 
@@ -158,13 +159,20 @@ class Mock:
                 return self._reflect(request)
             case "probe":
                 return Reply(text="OK", model=self.model)
-            case "mine" | "merge" | "dream" | "guide":
-                return CallFailed("refused", "the simulation only answers, judges and reflects")
+            case "dream":
+                return self._dream(request)
+            case "merge":
+                return Reply(text=json.dumps({"edits": []}), model=self.model)  # it ranks as was proposed
+            case "guide":
+                return Reply(text=json.dumps({"text": None, "reason": ""}), model=self.model)  # rules are all it knows
+            case "mine":
+                return CallFailed("refused", "the simulation does not read sessions")
             case _:
                 assert_never(request.purpose)
 
     def _rollout(self, request: Request) -> Reply | CallFailed:
-        act = self.world.acts.get((request.ask, request.context))
+        ask = re.sub(_AGAIN, "", request.ask)  # a variant is acted out as what it is one of
+        act = self.world.acts.get((ask, request.context))
         if act is None:
             return CallFailed("refused", "the simulation does not know this task")
         if self._draw(request, "fails") < self.failing:
@@ -190,6 +198,14 @@ class Mock:
         quoted = _fenced(request.ask)
         shares = (_share(act, quoted[-1]) for act in self.world.acts.values() if quoted[:1] == [act.ask])
         return Reply(text=json.dumps({"score": max(shares, default=0.0), "why": "simulated"}), model=self.model)
+
+    def _dream(self, request: Request) -> Reply:
+        """Says the same again: the simulation knows what to answer to no other ask."""
+        quoted = _fenced(request.ask)[:1]
+        asks = [act.ask for act in self.world.acts.values() if quoted and act.ask.startswith(quoted[0])][:1]
+        return Reply(
+            text=json.dumps({"asks": [f"Again, {n}: {ask}" for ask in asks for n in _COUNTS]}), model=self.model
+        )
 
     def _reflect(self, request: Request) -> Reply:
         """Proposes the rules that the tasks in the question need, as far as the question words them."""

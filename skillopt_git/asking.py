@@ -1,0 +1,89 @@
+"""Questions to the optimizer that are answered in JSON, and what all of them have in common.
+
+What others wrote stands in fences. An answer that cannot be read is asked for once more, firmly; then it is a failed
+call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from skillopt_git import guard
+from skillopt_git.consolidate import Bench
+from skillopt_git.errors import ConfigError
+from skillopt_git.ids import digest
+from skillopt_git.ports import CallFailed, Purpose, Request
+from skillopt_git.schema import form, read
+
+LONGEST_ANSWER = 4_096  # tokens
+SHOWN_TEXT = 1_500  # characters of an ask
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """`words` are what the template of that name says."""
+
+    purpose: Purpose
+    words: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard(Generic[T]):
+    """`answer` is what was asked for, or why there is none; `text` is what was said, as it came."""
+
+    answer: T | CallFailed
+    text: str = ""
+
+
+def fencing(texts: Iterable[str]) -> Callable[[str], str]:
+    """Puts texts, of these, into fences. Their mark is a hash of them all, so that the same question is the same
+    request; no text can be made to hold it."""
+    nonce = digest(*texts)
+    return lambda text: guard.fence(text, nonce)
+
+
+def ask(questions: Sequence[Question], type_: type[T], bench: Bench) -> list[Heard[T]]:
+    """What the optimizer answers to each, all asked at once."""
+    heard = _asked(questions, type_, bench, firmer=False)
+    unread = [
+        at for at, item in enumerate(heard) if isinstance(item.answer, CallFailed) and item.answer.kind == "schema"
+    ]
+    for at, item in zip(unread, _asked([questions[at] for at in unread], type_, bench, firmer=True), strict=True):
+        heard[at] = item if item.text else Heard(answer=item.answer, text=heard[at].text)
+    return heard
+
+
+def _asked(questions: Sequence[Question], type_: type[T], bench: Bench, *, firmer: bool) -> list[Heard[T]]:
+    requests = [_request(item, type_, bench, firmer=firmer) for item in questions]
+    replies = bench.optimizer.complete(requests) if requests else ()
+    return [
+        Heard(answer=reply)
+        if isinstance(reply, CallFailed)
+        else Heard(answer=_read(reply.text, type_), text=reply.text)
+        for reply in replies
+    ]
+
+
+def _request(question: Question, type_: Any, bench: Bench, *, firmer: bool) -> Request:
+    return Request(
+        role="optimizer",
+        purpose=question.purpose,
+        ask=bench.prompts(question.purpose, **question.words, firmer=firmer),
+        max_tokens=LONGEST_ANSWER,
+        # A bad answer stays in the cache; with a sample of its own the second question is asked anew every night.
+        sample=f"{bench.night}/firmer" if firmer else "",
+        schema=form(type_),
+    )
+
+
+def _read(text: str, type_: type[T]) -> T | CallFailed:
+    """The JSON in an answer, whatever stands around it. Never raises."""
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        return read(type_, text[start : end + 1].encode(errors="replace"), where="the answer")
+    except ConfigError:
+        return CallFailed("schema", "the optimizer's answer is not the JSON it was asked for")
