@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from skillopt_git.bank import Admitted, Bank, admit, merge, shareable
 from skillopt_git.config import Config
 from skillopt_git.doors import probe
+from skillopt_git.errors import BudgetSpent
 from skillopt_git.harvest import Harvest, Headless, harvest
 from skillopt_git.judges import judgeable, shape_only
 from skillopt_git.languages import Reader
@@ -96,7 +97,10 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
     early = _nothing_to_learn(known, needs)
     if early is not None:
         return replace(learned, reason=early)
-    _refuse_dead(models, inputs.night)
+    try:
+        _refuse_dead(models, inputs.night)
+    except BudgetSpent as spent:
+        return replace(learned, reason="budget", notes=(*notes, f"nothing was asked of a model: {spent.message}"))
     night = Night(
         inputs.teachable,
         inputs.history,

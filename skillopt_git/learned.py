@@ -13,19 +13,27 @@ from skillopt_git.harvest import Harvest
 from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Reason, Task, Verdict
 from skillopt_git.ports import Backend, CallFailed, Judge
 from skillopt_git.prompts import SHIPPED, Prompts
+from skillopt_git.purse import Purse, Used
 from skillopt_git.recurrence import Seen
 from skillopt_git.replay import Rollout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
-    """The two model roles, the judge, and the tasks they cannot take on (task id to reason)."""
+    """The two model roles, the judge, and the tasks they cannot take on (task id to reason). `purse` is what both are
+    paid from; a simulation has none."""
 
     target: Backend
     optimizer: Backend
     judge: Judge
     prompts: Prompts = SHIPPED
     skipped: Mapping[str, str] = field(default_factory=dict)
+    purse: Purse | None = None
+
+    @property
+    def used(self) -> Used:
+        """What their calls took so far; unknown where nobody counts."""
+        return self.purse.used if self.purse is not None else Used(tokens=None, usd=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +84,7 @@ class Learned:
     rollouts: tuple[Rollout, ...] = ()
     failures: tuple[CallFailed, ...] = ()
     controls: tuple[Control, ...] = ()
+    unfinished: frozenset[str] = frozenset()  # needs that the budget left for another night
     baseline: float | None = None
     candidate: float | None = None
     notes: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from skillopt_git.config import Config
 from skillopt_git.consolidate import Bench, Reflection
 from skillopt_git.controls import Controls
 from skillopt_git.documents import Documents, existing, with_accepted
-from skillopt_git.errors import ConfigError, MeasurementInvalid
+from skillopt_git.errors import BudgetSpent, ConfigError, MeasurementInvalid
 from skillopt_git.judges import judgeable
 from skillopt_git.languages import Reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
@@ -20,7 +20,7 @@ from skillopt_git.mine import wordings
 from skillopt_git.model import Candidate, Document, Edit, Evidence, Need, Reason, Split, Task
 from skillopt_git.ports import CallFailed, Gated, Listener
 from skillopt_git.recall import History, held_back, repeats, told_refusals
-from skillopt_git.replay import Rollout, raise_dead, replay
+from skillopt_git.replay import Rollout, raise_dead, raise_spent, replay
 from skillopt_git.rulings import OnTrial
 from skillopt_git.training import Training, Tryout, chosen
 from skillopt_git.trials import Trials, on_trial_already
@@ -56,18 +56,40 @@ class Night:
     waiting: set[str] = field(default_factory=set)  # needs whose turn comes on another night
     on_trial: list[OnTrial] = field(default_factory=list)  # on no branch: other edits for their wishes wait
     compared: int = 0  # candidates measured by pairs, those of earlier nights aside
+    cut: bool = False  # the budget ended the night
+    unfinished: set[str] = field(default_factory=set)  # needs that the budget left for another night
 
     def learned(self, start: Learned, needs: Sequence[Need]) -> Learned:
         base = existing(self._documents)
-        self._go_on(base)
         train = [task for task in self._in("train") if any(need.id in task.needs for need in needs)]
-        if not train:
-            return self._finished(start, base) if self.candidates else replace(start, reason="no_train")
+        try:
+            self._go_on(base)
+            if train:
+                self._learn(needs, base)
+        except BudgetSpent as spent:
+            self._end(spent, needs)
+        if not (train or self.candidates or self.cut):
+            return replace(start, reason="no_train")
+        return self._finished(start, base)
+
+    def _learn(self, needs: Sequence[Need], base: Documents) -> None:
         skill, memory = self._open(self.teachable.skill), self._open(self.teachable.memory)
         first, later = self._routed(needs, skill, memory)
         self._teach(skill, first, base)
         self._teach(memory, [*later, *self._left(first)], with_accepted(base, self.candidates))
-        return self._finished(start, base)
+
+    def _end(self, spent: BudgetSpent, needs: Sequence[Need]) -> None:
+        """Nothing new begins. A trial that was under way counts for nothing tonight; what was answered is remembered,
+        so that the next night goes on from there."""
+        self.cut = True
+        settled = {edit.need for item in self.candidates for edit in item.edits}
+        settled |= {edit.need for edit, _ in (*self.suppressed, *self.unmatched, *self.linted)}
+        left = [need for need in needs if need.id not in settled]
+        self.unfinished.update(need.id for need in left)
+        waits = f"; left for another night: {', '.join(repr(need.text) for need in left)}" if left else ""
+        self.notes.append(
+            f"the budget ended the night, and what was begun goes on with the next: {spent.message}{waits}"
+        )
 
     @property
     def _documents(self) -> tuple[Document, ...]:
@@ -203,6 +225,7 @@ class Night:
         self.replayed.update({task.id: task for task in tasks})
         self.rollouts.extend(rollouts)
         failed = [item.failure for item in rollouts if item.failure is not None]
+        raise_spent(failed)
         self.failures.extend(failed)
         if len(failed) == len(rollouts):
             raise_dead(failed)
@@ -218,6 +241,8 @@ class Night:
         """Tries what is proposed for a need; gives back what is measured by pairs, for that is done to few a night."""
         shown = failing[: consolidate.SHOWN_TASKS]
         reflection = consolidate.reflect(need, shown, document, bench=self._bench())
+        if reflection.failure is not None:
+            raise_spent([reflection.failure])
         self.reflections.append(reflection)
         if reflection.failure is not None:
             self.failures.append(reflection.failure)
@@ -330,6 +355,7 @@ class Night:
             candidate=candidate,
             rollouts=tuple(self.rollouts),
             controls=measured,
+            unfinished=frozenset(self.unfinished),
             notes=(*start.notes, *self.notes),
         )
 
@@ -343,9 +369,8 @@ class Night:
             return baseline, None
         if len(accepted) == 1 and self._measured_all(accepted[0]):
             return baseline, accepted[0].candidate
-        together = self._mean(
-            self._replay(self._in("val"), with_accepted(base, self.candidates), f"{self.night}/together")
-        )
+        taught = with_accepted(base, self.candidates)
+        together = self._mean("the mean of all accepted edits", self._in("val"), taught, f"{self.night}/together")
         if baseline is not None and together is not None and together <= baseline:
             self.notes.append(
                 "each accepted edit helps alone, but all of them together do not: look at them one by one"
@@ -359,25 +384,34 @@ class Night:
             on_base = item.document.kind == "skill" or not taught
             if on_base and item.baseline is not None and self._measured_all(item):
                 return item.baseline
-        return self._mean(self._replay(self._in("val"), base))
+        return self._mean("the mean of the base", self._in("val"), base)
 
     def _measured_all(self, candidate: Candidate) -> bool:
         return {pair.task for pair in candidate.pairs} == {task.id for task in self._in("val")}
 
-    def _mean(self, rollouts: Sequence[Rollout]) -> float | None:
+    def _mean(self, what: str, tasks: Sequence[Task], documents: Documents, sample: str = "") -> float | None:
+        """For the record only: left out where the budget has no room for it."""
+        try:
+            rollouts = self._replay(tasks, documents, sample)
+        except BudgetSpent as spent:
+            self.notes.append(f"{what} was not measured: {spent.message}")
+            return None
         return gate.mean([item.score for item in rollouts], self.config.gate)
 
     def _test(self, accepted: Sequence[Candidate], base: Documents) -> None:
         """The test split, scored once, on the final text. Reported, and used for nothing."""
         tasks = self._in("test")
         if tasks and accepted:
-            mean = self._mean(self._replay(tasks, with_accepted(base, self.candidates), f"{self.night}/test"))
+            taught = with_accepted(base, self.candidates)
+            mean = self._mean("the mean of the test tasks", tasks, taught, f"{self.night}/test")
             told = "not measured" if mean is None else f"{mean:.2f} on {len(tasks)}"
             self.notes.append(f"test tasks under the accepted edits, used for no decision: {told}")
 
     def _reason(self) -> Reason:
         if any(item.accepted for item in self.candidates):
             return "improved"
+        if self.cut:
+            return "budget"
         if self.candidates:
             unjudged = all(item.verdict == "unverified" for item in self.candidates)
             return "no_heldout" if unjudged else "gate"

@@ -1,6 +1,6 @@
 """Which models play the two roles of a run, and what stands between them and the stages.
 
-stages -> Cached -> Pooled -> the backend
+stages -> Cached -> Pooled -> Budgeted -> the backend: what is remembered costs nothing
 """
 
 from __future__ import annotations
@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 
+from skillopt_git import prices, spending
+from skillopt_git.backends.budgeted import Budgeted
 from skillopt_git.backends.cached import Cached
 from skillopt_git.backends.pooled import Pooled
-from skillopt_git.config import Config
+from skillopt_git.config import Budget, Config
 from skillopt_git.consolidate import judge_question
 from skillopt_git.cycle import ModelDoor
 from skillopt_git.doors import About, Asked, Opened
@@ -20,9 +23,10 @@ from skillopt_git.errors import UsageError
 from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.learned import Models
 from skillopt_git.model import Task
-from skillopt_git.ports import Backend, Role
+from skillopt_git.ports import Backend, Role, Usage
 from skillopt_git.private import Private
 from skillopt_git.prompts import SHIPPED, Prompts
+from skillopt_git.purse import Purse
 from skillopt_git.redact import Redactor
 from skillopt_git.wiring import look_up
 
@@ -94,6 +98,8 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
         raise UsageError("the simulation plays both roles or none", "name one backend, or two real ones")
 
     def opened(private: Private, redact: Redactor) -> ModelDoor:
+        purse = None if simulated == {True} else spending.opened(config.budget, private, now=datetime.now(UTC))
+
         def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
             asked = [
                 Asked(
@@ -110,14 +116,46 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
                 )
                 for part in both
             ]
-            target: Opened = doors[0](asked[0])
+            target = limited(doors[0](asked[0]), both[0], config, purse, environ)
             same = replace(both[1], role="target") == both[0]
-            optimizer: Opened = target if same else doors[1](asked[1])
-            return models(target, optimizer, tasks, private, redact, jobs=config.replay.jobs)
+            optimizer = target if same else limited(doors[1](asked[1]), both[1], config, purse, environ)
+            made = models(target, optimizer, tasks, private, redact, jobs=config.replay.jobs)
+            return replace(made, purse=purse)
 
         return door
 
     return ModelChoice(simulated=simulated == {True}, open=opened)
+
+
+def limited(
+    opened: Opened, part: Part, config: Config, purse: Purse | None, environ: Mapping[str, str] = os.environ
+) -> Opened:
+    """With each call paid from the purse. Raises `UsageError` where a limit in dollars could not be kept."""
+    if purse is None:
+        return opened
+    asked, rates = opened.backend, rates_of(part, config, environ)
+    refuse_unpriced(config.budget, asked.name, asked.model, rates)
+    batch = part.backend == "anthropic" and config.replay.batch and opened.together
+    paid = Budgeted(inner=asked, purse=purse, rates=rates, together=opened.together, batch=batch)
+    return replace(opened, backend=paid)
+
+
+def rates_of(part: Part, config: Config, environ: Mapping[str, str] = os.environ) -> prices.Rates:
+    """A cassette that records costs what the recorded backend does."""
+    name = config.replay.record if part.backend == "cassette" and config.replay.record else part.backend
+    known = about(name)
+    return prices.rates(name, part.base_url or (environ.get(known.address, "") if known.address else ""))
+
+
+def refuse_unpriced(budget: Budget, backend: str, model: str, rates: prices.Rates) -> None:
+    """A limit in dollars that nobody can keep is no limit: said before anything is spent."""
+    names = [name for name, most in (("usd", budget.usd), ("week_usd", budget.week_usd)) if most]
+    if names and rates.cost(Usage(1, 1), model) is None:
+        raise UsageError(
+            f"budget.{names[0]} cannot be kept: what {model or 'the model'} costs at {backend} is in no price table",
+            "set budget.tokens instead, or name a model whose price is known in full in replay.model; see "
+            "docs/backends.md",
+        )
 
 
 def models(

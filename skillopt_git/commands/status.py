@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillopt_git.commands.options import AsJson, Repo, workshop
+from skillopt_git.commands.options import AsJson, Repo, now, workshop
 from skillopt_git.console import Console
 
 if TYPE_CHECKING:
@@ -28,9 +28,11 @@ def command(repo: Repo = Path(), json: AsJson = False) -> None:
 
 
 def _record(shop: Workshop) -> dict[str, Any]:
+    from skillopt_git.spending import week
     from skillopt_git.views import controls_view
     from skillopt_git.waiting import held  # here and below: what it needs would slow down every start
 
+    spent = week(shop.private, now())
     history = shop.everything()
     outcomes = Counter(
         item.outcome.type for proposal in history.proposals for item in proposal.edits if item.outcome is not None
@@ -57,6 +59,7 @@ def _record(shop: Workshop) -> dict[str, Any]:
         if last is None
         else {"run": last.run, "ts": last.ts, "verdict": last.data["verdict"], "reason": last.data["reason"]},
         "controls": asdict(controls_view(event for event in shop.controls() if not event.simulated)),
+        "spent_week": {"tokens": spent.tokens, "usd": round(spent.usd, 6), "minutes": round(spent.minutes, 1)},
         "damaged": told.damaged,
     }
 
@@ -123,6 +126,12 @@ def _sentences(record: dict[str, Any]) -> str:
         lines.append(
             f"Controls of the gate: an edit that says nothing was strong in {gate['null_strong']} and a draft in "
             f"{gate['null_drafts']} of {trials}, a proven rule strong in {gate['known_strong']} of {gate['known']}."
+        )
+    spent = record["spent_week"]
+    if spent["tokens"]:
+        lines.append(
+            f"Spent on models in seven days: {spent['tokens']:,} tokens, {spent['usd']:,.2f} USD where a price is "
+            f"known, {spent['minutes']:g} minutes."
         )
     if record["damaged"]:
         told = "1 damaged line" if record["damaged"] == 1 else f"{record['damaged']} damaged lines"
