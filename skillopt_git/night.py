@@ -16,6 +16,7 @@ from skillopt_git.errors import BudgetSpent, ConfigError, MeasurementInvalid
 from skillopt_git.judges import judgeable
 from skillopt_git.languages import Reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
+from skillopt_git.means import Means
 from skillopt_git.mine import wordings
 from skillopt_git.model import Candidate, Document, Edit, Evidence, Need, Reason, Split, Task
 from skillopt_git.ports import CallFailed, Gated, Listener
@@ -82,6 +83,7 @@ class Night:
         """Nothing new begins. A trial that was under way counts for nothing tonight; what was answered is remembered,
         so that the next night goes on from there."""
         self.cut = True
+        self.failures = [item for item in self.failures if item.kind != "budget"]
         settled = {edit.need for item in self.candidates for edit in item.edits}
         settled |= {edit.need for edit, _ in (*self.suppressed, *self.unmatched, *self.linted)}
         left = [need for need in needs if need.id not in settled]
@@ -241,8 +243,6 @@ class Night:
         """Tries what is proposed for a need; gives back what is measured by pairs, for that is done to few a night."""
         shown = failing[: consolidate.SHOWN_TASKS]
         reflection = consolidate.reflect(need, shown, document, bench=self._bench())
-        if reflection.failure is not None:
-            raise_spent([reflection.failure])
         self.reflections.append(reflection)
         if reflection.failure is not None:
             self.failures.append(reflection.failure)
@@ -334,9 +334,9 @@ class Night:
     # --- the end ---
 
     def _finished(self, start: Learned, base: Documents) -> Learned:
-        accepted = [item for item in self.candidates if item.accepted]
-        baseline, candidate = self._means(accepted, base)
-        self._test(accepted, base)
+        means = Means(self.config.gate, self._replay, self.candidates, base, self.night, self.notes)
+        baseline, candidate = means.held_out(self._in("val"))
+        means.test(self._in("test"))
         controls = Controls(self._in("val"), self._golden(), self._documents, base, self.history, self._bench())
         measured = tuple(controls.measured(self.now, self.notes))
         if self.failures:
@@ -358,54 +358,6 @@ class Night:
             unfinished=frozenset(self.unfinished),
             notes=(*start.notes, *self.notes),
         )
-
-    def _means(self, accepted: Sequence[Candidate], base: Documents) -> tuple[float | None, float | None]:
-        """The means over all val tasks of the base and of all accepted edits together, measured anew where no trial
-        tells them. With the gate off nothing is measured."""
-        if self.config.gate.mode == "off" or not self._in("val"):
-            return None, None
-        baseline = self._baseline(base)
-        if not accepted:
-            return baseline, None
-        if len(accepted) == 1 and self._measured_all(accepted[0]):
-            return baseline, accepted[0].candidate
-        taught = with_accepted(base, self.candidates)
-        together = self._mean("the mean of all accepted edits", self._in("val"), taught, f"{self.night}/together")
-        if baseline is not None and together is not None and together <= baseline:
-            self.notes.append(
-                "each accepted edit helps alone, but all of them together do not: look at them one by one"
-            )
-        return baseline, together
-
-    def _baseline(self, base: Documents) -> float | None:
-        """From a trial on the base itself: the memory's trials have the skill's accepted edits under them."""
-        taught = any(item.accepted and item.document.kind == "skill" for item in self.candidates)
-        for item in self.candidates:
-            on_base = item.document.kind == "skill" or not taught
-            if on_base and item.baseline is not None and self._measured_all(item):
-                return item.baseline
-        return self._mean("the mean of the base", self._in("val"), base)
-
-    def _measured_all(self, candidate: Candidate) -> bool:
-        return {pair.task for pair in candidate.pairs} == {task.id for task in self._in("val")}
-
-    def _mean(self, what: str, tasks: Sequence[Task], documents: Documents, sample: str = "") -> float | None:
-        """For the record only: left out where the budget has no room for it."""
-        try:
-            rollouts = self._replay(tasks, documents, sample)
-        except BudgetSpent as spent:
-            self.notes.append(f"{what} was not measured: {spent.message}")
-            return None
-        return gate.mean([item.score for item in rollouts], self.config.gate)
-
-    def _test(self, accepted: Sequence[Candidate], base: Documents) -> None:
-        """The test split, scored once, on the final text. Reported, and used for nothing."""
-        tasks = self._in("test")
-        if tasks and accepted:
-            taught = with_accepted(base, self.candidates)
-            mean = self._mean("the mean of the test tasks", tasks, taught, f"{self.night}/test")
-            told = "not measured" if mean is None else f"{mean:.2f} on {len(tasks)}"
-            self.notes.append(f"test tasks under the accepted edits, used for no decision: {told}")
 
     def _reason(self) -> Reason:
         if any(item.accepted for item in self.candidates):

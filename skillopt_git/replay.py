@@ -11,7 +11,7 @@ from skillopt_git.model import Score, Task
 from skillopt_git.ports import Backend, Called, CallFailed, Judge, Listener, Reply, Request
 
 PASSING = frozenset({"network", "rate", "timeout"})  # failures that may be gone when tried again
-DEAD = PASSING | {"auth", "quota", "process"}
+DEAD = PASSING | {"auth", "quota", "process", "budget"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def replay(
 
 
 def raise_dead(failures: Sequence[CallFailed]) -> None:
-    """A backend that cannot answer at all is an error, never a night of zeros."""
+    """A backend that cannot answer at all is an error, never a night of zeros; so it is with a budget that is spent."""
     found = next((item for item in failures if item.kind in DEAD), None)
     if found is not None:
         raise dead(found)
