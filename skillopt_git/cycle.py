@@ -83,7 +83,7 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
     models = door(known.tasks, known.needs)
     least, replaced = config.mine.min_sessions, known.bank.replaced
     needs = recurring(known.needs, known.counts, min_sessions=least, replaced=replaced)
-    tasks, notes = usable(known, models, config, inputs.teachable.skill)
+    tasks, notes = usable(known, models.skipped, config, inputs.teachable.skill)
     notes = (*notes, *_kept_here(known), *_replaced(known, inputs.bank), *_absent(known.harvest, inputs.reading))
     learned = Learned(
         reason="nothing_recurred",
@@ -255,10 +255,10 @@ def _nothing_to_learn(known: Known, needs: Sequence[Need]) -> Reason | None:
 
 
 def usable(
-    known: Known, models: Models, config: Config, skill: Document | None
+    known: Known, skipped: Mapping[str, str], config: Config, skill: Document | None
 ) -> tuple[tuple[Task, ...], tuple[str, ...]]:
     """The tasks to replay, those of the most frequent needs first, and notes on those left out or weakly judged."""
-    hindered = {task.id: _hindrance(task, models, known.bank.replaced) for task in known.tasks}
+    hindered = {task.id: _hindrance(task, skipped, known.bank.replaced) for task in known.tasks}
     fit = [task for task in known.tasks if hindered[task.id] is None]
     fit.sort(key=lambda task: -max(map(known.sessions, task.needs), default=0))
     cap = config.mine.max_tasks
@@ -273,14 +273,14 @@ def usable(
     return tuple(chosen[:cap]), tuple(sorted(_counted(count, why) for why, count in left.items() if count))
 
 
-def _hindrance(task: Task, models: Models, replaced: Collection[str]) -> str | None:
+def _hindrance(task: Task, skipped: Mapping[str, str], replaced: Collection[str]) -> str | None:
     """Why a task cannot be replayed."""
     if any(need in replaced for need in task.needs):
         return "left out: a later wish replaced what was asked for then"
     if not judgeable(task):
         return "left out: nothing to check an answer by"
-    if task.id in models.skipped:
-        return f"left out: {models.skipped[task.id]}"
+    if task.id in skipped:
+        return f"left out: {skipped[task.id]}"
     return None if task.split else "left out: near asks that are trained on and others that are held out"
 
 

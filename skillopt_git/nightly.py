@@ -141,6 +141,16 @@ def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Liste
     return gather(inputs, config=config, now=now, notify=notify), shop.private.notes
 
 
+def expected(
+    path: Path, config: Config, options: Options, *, model: roles.ModelChoice, now: datetime, notify: Listener
+) -> tuple[Workshop, Inputs, Known]:
+    """What a run would start from. Nothing is asked of a model, and nothing is recorded."""
+    shop = open_workshop(path, config, now=now, simulated=model.simulated)
+    run = _Run(shop, config, options, model.open(shop.private, shop.redact), lambda: now, notify)
+    inputs = run.inputs(wiring.teachable(config, shop.repo, shop.base).teachable, shop.history())
+    return shop, inputs, gather(inputs, config=config, now=now, notify=notify)
+
+
 @contextmanager
 def _unlocked() -> Iterator[None]:
     """A dry run writes nothing that another could meet."""
@@ -171,7 +181,7 @@ class _Run:
             tidy(shop.desk())
             notes += [*shop.catch_up(), *self.finish.started(self._approved), *self._passed_over()]
         history = shop.history()
-        inputs = self._inputs(taught.teachable, history)
+        inputs = self.inputs(taught.teachable, history)
         stale = outdated(shop, inputs, self._approved)
         learned = self._learn(replace(inputs, history=history.without(stale)) if stale else inputs)
         if self.options.dry_run:
@@ -260,7 +270,7 @@ class _Run:
 
     # --- learn ---
 
-    def _inputs(self, teachable: Teachable, history: History) -> Inputs:
+    def inputs(self, teachable: Teachable, history: History) -> Inputs:
         shop, config, options = self.shop, self.config, self.options
         simulated = shop.stamp.simulated
         given = given_tasks(options.tasks_file, simulated=simulated) if options.tasks_file else None

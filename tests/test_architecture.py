@@ -28,7 +28,7 @@ PLACES = {
     **dict.fromkeys(
         ("bundle", "finishing", "keeping", "proposing", "outside", "rebuilding", "refusing", "reviewing"), "wiring"
     ),
-    **dict.fromkeys(("pinning", "scheduled", "scheduling", "vitals"), "wiring"),
+    **dict.fromkeys(("forecast", "pinning", "scheduled", "scheduling", "vitals"), "wiring"),
     **dict.fromkeys(("hearing", "pulls", "spending", "unlearning", "waiting"), "keepers"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 NoBundle = Annotated[Path | None, typer.Option("--bundle", hidden=True)]
 Bundle = Annotated[Path | None, typer.Option("--bundle", help="Where what is found goes, for `propose`; needed.")]
+Estimate = Annotated[
+    bool, typer.Option("--estimate", help="Ask no model: say how many calls, tokens and dollars a run would take.")
+]
 
 
 def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
@@ -75,10 +78,12 @@ def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
             bool, typer.Option("--allow-simulated", help="Push a simulated proposal too.")
         ] = False,
         bundle: NoBundle = None,
+        estimate: Estimate = False,
         json: AsJson = False,
         quiet: Quiet = False,
     ) -> None:
         from skillopt_git import nightly, roles, wiring  # what a night needs would slow down every start
+        from skillopt_git.commands import estimates
 
         if (kind == "learn") is (bundle is None):
             raise UsageError(f"`{kind}` {'needs' if bundle is None else 'takes no'} --bundle", "`learn --bundle FILE`")
@@ -108,6 +113,9 @@ def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
         config = settings(repo, flags)
         wiring.refuse_disabled(config)
         choice = roles.chosen_model(config)
+        if estimate:
+            estimates.tell(repo, config, options, choice, json=json, quiet=quiet)
+            return
         with Console(quiet=quiet) as console:
             ran = nightly.run(repo, config, options, model=choice, clock=now, notify=console.progress)
         if json:
