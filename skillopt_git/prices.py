@@ -4,14 +4,13 @@ a server. A price that is not in it is unknown, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
 from skillopt_git.ports import Usage
 
 # By backend: whom it pays where no address says otherwise.
-PROVIDERS: Mapping[str, str] = {
+PROVIDERS = {
     "anthropic": "anthropic",
     "azure_openai": "azure",
     "claude": "anthropic",
