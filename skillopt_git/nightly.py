@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from skillopt_git import __version__, present, render, roles, wiring
+from skillopt_git import __version__, present, prices, render, roles, wiring
 from skillopt_git.accounts import cleaned, diagnostics, run_record
 from skillopt_git.bank import Bank
 from skillopt_git.bundle import bundle_of, bundle_text
@@ -353,6 +353,7 @@ class _Run:
             notes=(*shop.private.notes, *notes),
             version=__version__,
             controls=self.finish.recalled(events).controls,
+            prices=prices.source(shop.stamp.now.date()) if learned.models.used.usd else "",
         )
         project = (shop.repo.root or shop.repo.common_dir).name
         record = run_record(view, learned, project=project, adopted_commit=adopted)

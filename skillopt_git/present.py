@@ -177,6 +177,7 @@ def run_view(
     notes: tuple[str, ...],
     version: str,
     controls: Iterable[Event] = (),
+    prices: str = "",
 ) -> RunView:
     """The whole night for its owner; the report stays on this machine, so it may quote what was asked."""
     harvest = learned.known.harvest
@@ -234,6 +235,7 @@ def run_view(
         commits=commits,
         tokens=learned.models.used.tokens,
         cost_usd=learned.models.used.usd,
+        prices=prices,
         notes=(*learned.notes, *notes),
         version=version,
         controls=controls_view(controls),
