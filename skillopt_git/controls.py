@@ -50,7 +50,7 @@ class Controls:
         """Each control that is due and has something to be measured with. A failure costs nothing but this."""
         try:
             for kind, possible in (("null", self._null()), ("known", self._known())):
-                if _due(kind, self.history, now, self.bench.gate.aa_control):
+                if due(kind, self.history, now, self.bench.gate.aa_control):
                     yield from islice(possible, 1)
         except BackendError as error:
             notes.append(f"a control of the gate was not measured: {error.message}")
@@ -99,7 +99,7 @@ class Controls:
         yield Control(kind=kind, need=need, edit=about, why=why, evidence=evidence)
 
 
-def _due(kind: str, history: History, now: datetime, days: int) -> bool:
+def due(kind: str, history: History, now: datetime, days: int) -> bool:
     """Whether `days` have passed since the last control of its kind, or since the first night; never with 0."""
     own = [event.ts for event in history.controls if event.data.get("control") == kind]
     since = max(own, default=min((event.ts for event in history.runs), default=None))

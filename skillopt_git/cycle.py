@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from skillopt_git.bank import Admitted, Bank, admit, merge, shareable
 from skillopt_git.config import Config
 from skillopt_git.doors import probe
+from skillopt_git.errors import BudgetSpent
 from skillopt_git.harvest import Harvest, Headless, harvest
 from skillopt_git.judges import judgeable, shape_only
 from skillopt_git.languages import Reader
@@ -83,7 +84,7 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
     models = door(known.tasks, known.needs)
     least, replaced = config.mine.min_sessions, known.bank.replaced
     needs = recurring(known.needs, known.counts, min_sessions=least, replaced=replaced)
-    tasks, notes = usable(known, models, config, inputs.teachable.skill)
+    tasks, notes = usable(known, models.skipped, config, inputs.teachable.skill)
     notes = (*notes, *_kept_here(known), *_replaced(known, inputs.bank), *_absent(known.harvest, inputs.reading))
     learned = Learned(
         reason="nothing_recurred",
@@ -97,7 +98,10 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
     early = _nothing_to_learn(known, needs)
     if early is not None:
         return replace(learned, reason=early)
-    _refuse_dead(models, inputs.night)
+    try:
+        _refuse_dead(models, inputs.night)
+    except BudgetSpent as spent:
+        return replace(learned, reason="budget", notes=(*notes, f"nothing was asked of a model: {spent.message}"))
     night = Night(
         inputs.teachable,
         inputs.history,
@@ -266,10 +270,10 @@ def _nothing_to_learn(known: Known, needs: Sequence[Need]) -> Reason | None:
 
 
 def usable(
-    known: Known, models: Models, config: Config, skill: Document | None
+    known: Known, skipped: Mapping[str, str], config: Config, skill: Document | None
 ) -> tuple[tuple[Task, ...], tuple[str, ...]]:
     """The tasks to replay, those of the most frequent needs first, and notes on those left out or weakly judged."""
-    hindered = {task.id: _hindrance(task, models, known) for task in known.tasks}
+    hindered = {task.id: _hindrance(task, skipped, known) for task in known.tasks}
     fit = [task for task in known.tasks if hindered[task.id] is None]
     fit.sort(key=lambda task: -max(map(known.sessions, task.needs), default=0))
     cap = config.mine.max_tasks
@@ -284,7 +288,7 @@ def usable(
     return tuple(chosen[:cap]), tuple(sorted(_counted(count, why) for why, count in left.items() if count))
 
 
-def _hindrance(task: Task, models: Models, known: Known) -> str | None:
+def _hindrance(task: Task, skipped: Mapping[str, str], known: Known) -> str | None:
     """Why a task cannot be replayed."""
     if task.id in known.withheld:
         return "left out: not reviewed, and replay.send lets nothing else go to a model"
@@ -292,8 +296,8 @@ def _hindrance(task: Task, models: Models, known: Known) -> str | None:
         return "left out: a later wish replaced what was asked for then"
     if not judgeable(task):
         return "left out: nothing to check an answer by"
-    if task.id in models.skipped:
-        return f"left out: {models.skipped[task.id]}"
+    if task.id in skipped:
+        return f"left out: {skipped[task.id]}"
     return None if task.split else "left out: near asks that are trained on and others that are held out"
 
 

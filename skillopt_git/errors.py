@@ -7,6 +7,7 @@
     |   `-- RefMoved            75  process    somebody moved a ref meanwhile: try again
     |-- Busy                    75  process    another run holds the lock
     |-- BackendError             1  (the failed call's own kind; 75 where trying again may help)
+    |   `-- BudgetSpent          0  budget     a limit was met: what is judged is finished, and nothing new begins
     |-- ForgeError               1  (what the forge refused; 75 where trying again may help)
     |-- HandoffWaits             3  process    prompts wait for somebody to answer them
     |-- MeasurementInvalid       4  invalid    too much was missing to say anything
@@ -61,6 +62,14 @@ class BackendError(SkilloptError):
         super().__init__(message, hint)
         self.kind = kind
         self.exit_code = 75 if retryable else 1
+
+
+class BudgetSpent(BackendError):
+    """A limit of the budget has no room for what was to be asked: nothing new begins, and nothing went wrong."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("budget", message, retryable=False)
+        self.exit_code = 0
 
 
 class ForgeError(SkilloptError):

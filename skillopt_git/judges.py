@@ -135,7 +135,9 @@ def _decided(votes: Sequence[Score | CallFailed]) -> Score | CallFailed:
     passing = [vote for vote in known if vote.hard]
     most = passing if 2 * len(passing) > len(votes) else [vote for vote in known if not vote.hard]
     if 2 * len(most) <= len(votes):
-        return next(vote for vote in votes if isinstance(vote, CallFailed))
+        failed = [vote for vote in votes if isinstance(vote, CallFailed)]
+        # Where the budget ended it, nothing is missing: another night asks for the other votes.
+        return next((vote for vote in failed if vote.kind == "budget"), failed[0])
     told = f"{len(most)} of {len(votes)} votes"
     return Score(
         hard=most[0].hard,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from skillopt_git import index, private
+from skillopt_git import index, private, spending
 from skillopt_git.crash import LOG
 from skillopt_git.findings import Finding, fault, one_line
 from skillopt_git.gitrepo import GitRepo
@@ -22,6 +22,7 @@ _LOST = {
     "key": "the next run keeps it aside, and its marks for what is secret differ from older ones",
     "machine": "the next run keeps it aside, and this clone counts as another one",
 }
+_UNCOUNTED = "the next run keeps it aside; what that run spent no longer counts for the week"
 
 
 def usable(kept: Private) -> bool:
@@ -41,9 +42,9 @@ def about_folders(repo: GitRepo, kept: Private) -> Iterator[Finding]:
 
 def about_files(kept: Private) -> Iterator[Finding]:
     """What of them a run could not read, and what damaged ones and unexpected errors left behind."""
-    for path, error in private.ailing(kept.folder):
+    for path, error in (*private.ailing(kept.folder), *spending.ailing(kept.folder)):
         if isinstance(error, Damaged):
-            yield Finding(one_line(error), _LOST[path.name])
+            yield Finding(one_line(error), _LOST.get(path.name, _UNCOUNTED))
         elif isinstance(error, OSError):
             yield Finding(f"{path} cannot be read ({error.strerror})", _LOOK, fault=True)
         else:

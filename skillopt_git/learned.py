@@ -12,6 +12,7 @@ from skillopt_git.harvest import Harvest
 from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Reason, Task, Verdict
 from skillopt_git.ports import Backend, CallFailed, Judge
 from skillopt_git.prompts import SHIPPED, Prompts
+from skillopt_git.purse import Purse, Used
 from skillopt_git.recurrence import Seen
 from skillopt_git.reflection import Reflection
 from skillopt_git.replay import Rollout
@@ -20,7 +21,7 @@ from skillopt_git.replay import Rollout
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
     """The two model roles, the judge, and the tasks they cannot take on (task id to reason). `settle` tells them that
-    what was learned is recorded."""
+    what was learned is recorded; `purse` is what both are paid from; a simulation has none."""
 
     target: Backend
     optimizer: Backend
@@ -28,6 +29,12 @@ class Models:
     prompts: Prompts = SHIPPED
     skipped: Mapping[str, str] = field(default_factory=dict)
     settle: Callable[[], None] = lambda: None
+    purse: Purse | None = None
+
+    @property
+    def used(self) -> Used:
+        """What their calls took so far; unknown where nobody counts."""
+        return self.purse.used if self.purse is not None else Used(tokens=None, usd=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +86,7 @@ class Learned:
     rollouts: tuple[Rollout, ...] = ()
     failures: tuple[CallFailed, ...] = ()
     controls: tuple[Control, ...] = ()
+    unfinished: frozenset[str] = frozenset()  # needs that the budget left for another night
     baseline: float | None = None
     candidate: float | None = None
     notes: tuple[str, ...] = ()

@@ -7,25 +7,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from skillopt_git import edits, gate, lessons
+from skillopt_git import edits, lessons
 from skillopt_git.config import Config
 from skillopt_git.consolidate import Bench
 from skillopt_git.controls import Controls
 from skillopt_git.documents import Documents, existing, with_accepted
 from skillopt_git.dream import dream, is_variant
-from skillopt_git.errors import ConfigError, MeasurementInvalid
+from skillopt_git.errors import BudgetSpent, ConfigError, MeasurementInvalid
 from skillopt_git.guidance import due, guide
 from skillopt_git.judges import judgeable
 from skillopt_git.languages import Reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.lessons import Attempts, Lessons
+from skillopt_git.means import Means
 from skillopt_git.merging import Offer, merged, tryouts
 from skillopt_git.mine import wordings
 from skillopt_git.model import Candidate, Document, Edit, Evidence, Need, Reason, Split, Task
 from skillopt_git.ports import CallFailed, Gated, Listener
 from skillopt_git.recall import History, told_refusals
 from skillopt_git.reflection import Reflection, reflect
-from skillopt_git.replay import Rollout, raise_dead, replay
+from skillopt_git.replay import Rollout, raise_dead, raise_spent, replay
 from skillopt_git.rulings import OnTrial
 from skillopt_git.sieve import Sieve, proposable
 from skillopt_git.training import Group, Training, Tryout, chosen
@@ -62,19 +63,42 @@ class Night:
     waiting: set[str] = field(default_factory=set)  # needs whose turn comes on another night
     on_trial: list[OnTrial] = field(default_factory=list)  # on no branch: other edits for their wishes wait
     compared: int = 0  # candidates measured by pairs, those of earlier nights aside
+    cut: bool = False  # the budget ended the night
+    unfinished: set[str] = field(default_factory=set)  # needs that the budget left for another night
 
     def learned(self, start: Learned, needs: Sequence[Need]) -> Learned:
         base = existing(self._documents)
-        self._go_on(base)
         train = [task for task in self._in("train") if any(need.id in task.needs for need in needs)]
-        if not train:
-            return self._finished(start, base) if self.candidates else replace(start, reason="no_train")
+        try:
+            self._go_on(base)
+            if train:
+                self._learn(needs, base)
+        except BudgetSpent as spent:
+            self._end(spent, needs)
+        if not (train or self.candidates or self.cut):
+            return replace(start, reason="no_train")
+        return self._finished(start, base)
+
+    def _learn(self, needs: Sequence[Need], base: Documents) -> None:
         skill, memory = self._open(self.teachable.skill), self._open(self.teachable.memory)
         first, later = self._routed(needs, skill, memory)
         self._teach(skill, first, base)
         self._teach(memory, [*later, *self._left(first)], with_accepted(base, self.candidates))
         self._guide([item for item in (skill, memory) if item is not None], base)
-        return self._finished(start, base)
+
+    def _end(self, spent: BudgetSpent, needs: Sequence[Need]) -> None:
+        """Nothing new begins. A trial that was under way counts for nothing tonight; what was answered is remembered,
+        so that the next night goes on from there."""
+        self.cut = True
+        self.failures = [item for item in self.failures if item.kind != "budget"]
+        settled = {edit.need for item in self.candidates for edit in item.edits}
+        settled |= {edit.need for edit, _ in (*self.suppressed, *self.unmatched, *self.linted)}
+        left = [need for need in needs if need.id not in settled]
+        self.unfinished.update(need.id for need in left)
+        waits = f"; left for another night: {', '.join(repr(need.text) for need in left)}" if left else ""
+        self.notes.append(
+            f"the budget ended the night, and what was begun goes on with the next: {spent.message}{waits}"
+        )
 
     @property
     def _documents(self) -> tuple[Document, ...]:
@@ -199,6 +223,7 @@ class Night:
         self.replayed.update({task.id: task for task in tasks if not is_variant(task)})
         self.rollouts.extend(rollouts)
         failed = [item.failure for item in rollouts if item.failure is not None]
+        raise_spent(failed)
         self.failures.extend(failed)
         if len(failed) == len(rollouts):
             raise_dead(failed)
@@ -315,9 +340,9 @@ class Night:
     # --- the end ---
 
     def _finished(self, start: Learned, base: Documents) -> Learned:
-        accepted = [item for item in self.candidates if item.accepted]
-        baseline, candidate = self._means(accepted, base)
-        self._test(accepted, base)
+        means = Means(self.config.gate, self._replay, self.candidates, base, self.night, self.notes)
+        baseline, candidate = means.held_out(self._in("val"))
+        means.test(self._in("test"))
         controls = Controls(self._in("val"), self._golden(), self._documents, base, self.history, self._bench())
         measured = tuple(controls.measured(self.now, self.notes))
         if self.failures:
@@ -336,54 +361,15 @@ class Night:
             candidate=candidate,
             rollouts=tuple(self.rollouts),
             controls=measured,
+            unfinished=frozenset(self.unfinished),
             notes=(*start.notes, *self.notes),
         )
-
-    def _means(self, accepted: Sequence[Candidate], base: Documents) -> tuple[float | None, float | None]:
-        """The means over all val tasks of the base and of all accepted edits together, measured anew where no trial
-        tells them. With the gate off nothing is measured."""
-        if self.config.gate.mode == "off" or not self._in("val"):
-            return None, None
-        baseline = self._baseline(base)
-        if not accepted:
-            return baseline, None
-        if len(accepted) == 1 and self._measured_all(accepted[0]):
-            return baseline, accepted[0].candidate
-        together = self._mean(
-            self._replay(self._in("val"), with_accepted(base, self.candidates), f"{self.night}/together")
-        )
-        if baseline is not None and together is not None and together <= baseline:
-            self.notes.append(
-                "each accepted edit helps alone, but all of them together do not: look at them one by one"
-            )
-        return baseline, together
-
-    def _baseline(self, base: Documents) -> float | None:
-        """From a trial on the base itself: the memory's trials have the skill's accepted edits under them."""
-        taught = any(item.accepted and item.document.kind == "skill" for item in self.candidates)
-        for item in self.candidates:
-            on_base = item.document.kind == "skill" or not taught
-            if on_base and item.baseline is not None and self._measured_all(item):
-                return item.baseline
-        return self._mean(self._replay(self._in("val"), base))
-
-    def _measured_all(self, candidate: Candidate) -> bool:
-        return {pair.task for pair in candidate.pairs} == {task.id for task in self._in("val")}
-
-    def _mean(self, rollouts: Sequence[Rollout]) -> float | None:
-        return gate.mean([item.score for item in rollouts], self.config.gate)
-
-    def _test(self, accepted: Sequence[Candidate], base: Documents) -> None:
-        """The test split, scored once, on the final text. Reported, and used for nothing."""
-        tasks = self._in("test")
-        if tasks and accepted:
-            mean = self._mean(self._replay(tasks, with_accepted(base, self.candidates), f"{self.night}/test"))
-            told = "not measured" if mean is None else f"{mean:.2f} on {len(tasks)}"
-            self.notes.append(f"test tasks under the accepted edits, used for no decision: {told}")
 
     def _reason(self) -> Reason:
         if any(item.accepted for item in self.candidates):
             return "improved"
+        if self.cut:
+            return "budget"
         if self.candidates:
             unjudged = all(item.verdict == "unverified" for item in self.candidates)
             return "no_heldout" if unjudged else "gate"

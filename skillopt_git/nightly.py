@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from skillopt_git import __version__, present, render, roles, wiring
+from skillopt_git import __version__, present, prices, render, roles, wiring
 from skillopt_git.accounts import cleaned, diagnostics, run_record
 from skillopt_git.bank import Bank
 from skillopt_git.bundle import bundle_of, bundle_text
@@ -142,6 +142,17 @@ def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Liste
     return gather(inputs, config=config, now=now, notify=notify), shop.private.notes
 
 
+def expected(
+    path: Path, config: Config, options: Options, *, model: roles.ModelChoice, now: datetime, notify: Listener
+) -> tuple[Workshop, Inputs, Known]:
+    """What a run would start from. Nothing is asked of a model, and nothing is recorded."""
+    shop = open_workshop(path, config, now=now, simulated=model.simulated)
+    door = model.open(shop.private, shop.redact, wiring.prompts(shop.repo, shop.base))
+    run = _Run(shop, config, options, door, lambda: now, notify, model.only_reviewed)
+    inputs = run.inputs(wiring.teachable(config, shop.repo, shop.base).teachable, shop.history())
+    return shop, inputs, gather(inputs, config=config, now=now, notify=notify)
+
+
 @contextmanager
 def _unlocked() -> Iterator[None]:
     """A dry run writes nothing that another could meet."""
@@ -173,7 +184,7 @@ class _Run:
             tidy(shop.desk())
             notes += [*shop.catch_up(), *self.finish.started(self._approved), *self._passed_over()]
         history = shop.history()
-        inputs = self._inputs(taught.teachable, history)
+        inputs = self.inputs(taught.teachable, history)
         stale = outdated(shop, inputs, self._approved)
         learned = self._learn(replace(inputs, history=history.without(stale)) if stale else inputs)
         if self.options.dry_run:
@@ -266,7 +277,7 @@ class _Run:
 
     # --- learn ---
 
-    def _inputs(self, teachable: Teachable, history: History) -> Inputs:
+    def inputs(self, teachable: Teachable, history: History) -> Inputs:
         shop, config, options = self.shop, self.config, self.options
         simulated = shop.stamp.simulated
         given = given_tasks(options.tasks_file, simulated=simulated) if options.tasks_file else None
@@ -351,6 +362,7 @@ class _Run:
             notes=(*shop.private.notes, *notes),
             version=__version__,
             controls=self.finish.recalled(events).controls,
+            prices=prices.source(shop.stamp.now.date()) if learned.models.used.usd else "",
         )
         project = (shop.repo.root or shop.repo.common_dir).name
         record = run_record(view, learned, project=project, adopted_commit=adopted)

@@ -111,13 +111,21 @@ def _night(number: object) -> str:
 
 
 def proposal_view(
-    proposal: Proposal, evidence_of: EvidenceOf, *, ledger_ref: str, controls: Iterable[Event] = ()
+    proposal: Proposal,
+    evidence_of: EvidenceOf,
+    *,
+    ledger_ref: str,
+    controls: Iterable[Event] = (),
+    runs: Iterable[Event] = (),
 ) -> ProposalView:
-    """The open edits of a proposal; those with an outcome where none is open any more."""
+    """The open edits of a proposal; those with an outcome where none is open any more. `runs`: the `run` events known,
+    for what the nights that judged the edits cost."""
     items = proposal.pending or proposal.edits
     edits = tuple(edit_view(item, evidence_of) for item in items)
     data = proposal.first.data
     verdicts = {edit.verdict for edit in edits}
+    nights = {night.run for edit in edits for night in edit.nights} | {edit.run for edit in edits}
+    tokens, cost = _cost(nights, {event.run: event for event in runs})
     return ProposalView(
         branch=proposal.branch,
         base_branch=proposal.base_branch,
@@ -135,7 +143,20 @@ def proposal_view(
         version=data["version"],
         ledger_ref=ledger_ref,
         controls=controls_view(item for item in controls if item.simulated == proposal.simulated),
+        tokens=tokens,
+        cost_usd=cost,
     )
+
+
+def _cost(nights: Collection[str], runs: Mapping[str | None, Event]) -> tuple[int | None, float | None]:
+    """Tokens and dollars of these nights together; None where one of them did not tell."""
+    told = [runs[night].data if night in runs else {} for night in sorted(nights)]
+
+    def together(name: str) -> Any:
+        each = [data.get(name) for data in told]
+        return None if None in each else sum(item for item in each if item is not None)
+
+    return together("tokens"), together("cost_usd")
 
 
 # --- a run -------------------------------------------------------------------------------------------------------
@@ -156,6 +177,7 @@ def run_view(
     notes: tuple[str, ...],
     version: str,
     controls: Iterable[Event] = (),
+    prices: str = "",
 ) -> RunView:
     """The whole night for its owner; the report stays on this machine, so it may quote what was asked."""
     harvest = learned.known.harvest
@@ -211,6 +233,9 @@ def run_view(
         documents=documents(learned),
         branch=branch,
         commits=commits,
+        tokens=learned.models.used.tokens,
+        cost_usd=learned.models.used.usd,
+        prices=prices,
         notes=(*learned.notes, *notes),
         version=version,
         controls=controls_view(controls),
@@ -291,6 +316,8 @@ def _state(need: str, learned: Learned, proposed: Collection[str | None]) -> str
     held = next((why for edit, why in learned.suppressed if edit.need == need), None)
     if need in proposed:
         return "proposed"
+    if need in learned.unfinished:
+        return "waits for another night: the budget was spent"
     return (
         standing(need, learned.known, rare=rare)
         or _judged(need, learned.candidates)

@@ -103,6 +103,10 @@ class Private:
         return self.folder / "index"
 
     @property
+    def spending(self) -> Path:
+        return self.folder / "spent"
+
+    @property
     def reports(self) -> Path:
         return self.folder / "reports"
 

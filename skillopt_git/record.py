@@ -65,6 +65,8 @@ def _run_event(learned: Learned, stamp: Stamp, placement: Placement | None, nigh
         "model": learned.models.target.model,
         "baseline": learned.baseline,
         "candidate": learned.candidate,
+        "tokens": learned.models.used.tokens,
+        "cost_usd": learned.models.used.usd,
     }
     return event("run", stamp.run, stamp, data=data)
 

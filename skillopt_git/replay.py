@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skillopt_git.documents import Documents
-from skillopt_git.errors import BackendError
+from skillopt_git.errors import BackendError, BudgetSpent
 from skillopt_git.model import Score, Task
 from skillopt_git.ports import Backend, Called, CallFailed, Judge, Listener, Reply, Request
 
 PASSING = frozenset({"network", "rate", "timeout"})  # failures that may be gone when tried again
-DEAD = PASSING | {"auth", "quota", "process"}
+DEAD = PASSING | {"auth", "quota", "process", "budget"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +54,22 @@ def replay(
 
 
 def raise_dead(failures: Sequence[CallFailed]) -> None:
-    """A backend that cannot answer at all is an error, never a night of zeros."""
+    """A backend that cannot answer at all is an error, never a night of zeros; so it is with a budget that is spent."""
     found = next((item for item in failures if item.kind in DEAD), None)
     if found is not None:
         raise dead(found)
 
 
+def raise_spent(failures: Sequence[CallFailed]) -> None:
+    """What the budget has no room for is no missing measurement: it was not begun, and another night goes on."""
+    found = next((item for item in failures if item.kind == "budget"), None)
+    if found is not None:
+        raise dead(found)
+
+
 def dead(failure: CallFailed) -> BackendError:
+    if failure.kind == "budget":
+        return BudgetSpent(failure.message)
     return BackendError(failure.kind, failure.message, retryable=failure.kind in PASSING)
 
 

@@ -212,7 +212,13 @@ _FROZEN = (
 def page(shop: Workshop, proposal: Proposal, *, quotes: bool = False) -> Page:
     """The page of a proposal as a forge shows it, with nothing in it that must not leave: what was typed only where
     its owner wants it there now."""
-    view = present.proposal_view(proposal, shop.ledger.evidence, ledger_ref=shop.ledger.ref, controls=shop.controls())
+    view = present.proposal_view(
+        proposal,
+        shop.ledger.evidence,
+        ledger_ref=shop.ledger.ref,
+        controls=shop.controls(),
+        runs=shop.runs(),
+    )
     view = view if quotes else replace(view, edits=tuple(replace(edit, typed=()) for edit in view.edits))
     title, body = render.pull_request_title(view), render.pull_request(view, boxes=True)
     shop.ledger.scanner.refuse({"the title": title, "the body": body})

@@ -1,6 +1,6 @@
 """Which models play the two roles of a run, and what stands between them and the stages.
 
-stages -> Cached -> Pooled -> (a tape that records) -> the backend
+stages -> Cached -> Pooled -> Budgeted -> (a tape that records) -> the backend: what is remembered costs nothing
 """
 
 from __future__ import annotations
@@ -8,12 +8,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 
+from skillopt_git import prices, spending
 from skillopt_git.backends import cassette
+from skillopt_git.backends.budgeted import Budgeted
 from skillopt_git.backends.cached import Cached
 from skillopt_git.backends.pooled import Pooled
-from skillopt_git.config import Config
+from skillopt_git.config import Budget, Config
 from skillopt_git.consolidate import judge_question
 from skillopt_git.cycle import ModelDoor
 from skillopt_git.doors import About, Asked, Opened
@@ -22,9 +25,10 @@ from skillopt_git.errors import UsageError
 from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.learned import Models
 from skillopt_git.model import Task
-from skillopt_git.ports import Backend, Role
+from skillopt_git.ports import Backend, Role, Usage
 from skillopt_git.private import Private
 from skillopt_git.prompts import SHIPPED, Prompts
+from skillopt_git.purse import Purse
 from skillopt_git.redact import Redactor
 from skillopt_git.wiring import look_up
 
@@ -119,19 +123,23 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
     refuse_unasked(going, config.replay.send)
 
     def opened(private: Private, redact: Redactor, prompts: Prompts) -> ModelDoor:
+        purse = None if simulated == {True} else spending.opened(config.budget, private, now=datetime.now(UTC))
+
         def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
             asked = [asked_of(part, config, environ, private, redact, prompts, tasks, needs) for part in both]
             tape = cassette.blank(config.replay) if any(part.taped for part in both) else None
 
             def through(at: int) -> Opened:
                 opened: Opened = doors[at](asked[at])
-                return cassette.recorded(opened, tape, asked[at]) if tape and both[at].taped else opened
+                taped = cassette.recorded(opened, tape, asked[at]) if tape and both[at].taped else opened
+                return limited(taped, both[at], config, purse, environ)
 
             target = through(0)
             # A tape may hold another model for each role.
             same = replace(both[1], role="target") == both[0] and both[0].backend != "cassette"
             optimizer = target if same else through(1)
-            return models(target, optimizer, tasks, private, redact, jobs=config.replay.jobs, prompts=prompts)
+            made = models(target, optimizer, tasks, private, redact, jobs=config.replay.jobs, prompts=prompts)
+            return replace(made, purse=purse)
 
         return door
 
@@ -181,6 +189,35 @@ def destinations(config: Config, environ: Mapping[str, str] = os.environ) -> tup
 
     target, optimizer = parts(config)
     return of(target), of(optimizer)
+
+
+def limited(
+    opened: Opened, part: Part, config: Config, purse: Purse | None, environ: Mapping[str, str] = os.environ
+) -> Opened:
+    """With each call paid from the purse. Raises `UsageError` where a limit in dollars could not be kept."""
+    if purse is None:
+        return opened
+    asked, rates = opened.backend, rates_of(part, config, environ)
+    refuse_unpriced(config.budget, asked.name, asked.model, rates)
+    batch = part.backend == "anthropic" and config.replay.batch and opened.together
+    paid = Budgeted(inner=asked, purse=purse, rates=rates, together=opened.together, batch=batch)
+    return replace(opened, backend=paid)
+
+
+def rates_of(part: Part, config: Config, environ: Mapping[str, str] = os.environ) -> prices.Rates:
+    known = about(part.backend)
+    return prices.rates(part.backend, part.base_url or (environ.get(known.address, "") if known.address else ""))
+
+
+def refuse_unpriced(budget: Budget, backend: str, model: str, rates: prices.Rates) -> None:
+    """A limit in dollars that nobody can keep is no limit: said before anything is spent."""
+    names = [name for name, most in (("usd", budget.usd), ("week_usd", budget.week_usd)) if most]
+    if names and rates.cost(Usage(1, 1), model) is None:
+        raise UsageError(
+            f"budget.{names[0]} cannot be kept: what {model or 'the model'} costs at {backend} is in no price table",
+            "set budget.tokens instead, or name a model whose price is known in full in replay.model; see "
+            "docs/backends.md",
+        )
 
 
 def models(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from skillopt_git import consolidate, pairing
@@ -30,14 +30,13 @@ class Trials:
     evidence_of: Callable[[str], Evidence | None]
     bench: Bench
 
-    def further(self, notes: list[str], held: list[OnTrial]) -> list[Candidate]:
-        """Each trial with tonight's pairs. `held` gets those that stand on no branch and hold their wish back."""
-        found = []
+    def further(self, notes: list[str], held: list[OnTrial]) -> Iterator[Candidate]:
+        """Each trial with tonight's pairs, as soon as it has them. `held` gets those that stand on no branch and hold
+        their wish back."""
         for item in self.history.on_trial:
             candidate = self._measured(item, notes, held)
             if candidate is not None:
-                found.append(replace(candidate, drafted=item.branch is not None))
-        return found
+                yield replace(candidate, drafted=item.branch is not None)
 
     def _measured(self, item: OnTrial, notes: list[str], held: list[OnTrial]) -> Candidate | None:
         document = next((known for known in self.documents if known.path == item.edits[0].target), None)

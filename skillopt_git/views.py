@@ -401,6 +401,7 @@ class RunView:
     commits: tuple[str, ...] = ()
     tokens: int | None = None
     cost_usd: float | None = None
+    prices: str = ""  # the table they are from, where calls were priced
     notes: tuple[str, ...] = ()
     version: str
     controls: ControlsView = ControlsView()

@@ -58,6 +58,9 @@ class Workshop:
         """What the gate found where the right verdict is known."""
         return tuple(event for event in self.ledger.told().events if event.type == "aa")
 
+    def runs(self) -> tuple[Event, ...]:
+        return tuple(event for event in self.ledger.told().events if event.type == "run")
+
     def history(self) -> History:
         """As this run sees it."""
         known = recall(self.events(), simulated=self.stamp.simulated)

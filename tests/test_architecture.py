@@ -34,8 +34,8 @@ PLACES = {
         ("bundle", "finishing", "keeping", "proposing", "outside", "rebuilding", "refusing", "reviewing"), "wiring"
     ),
     **dict.fromkeys(("pinning", "scheduled", "scheduling", "vitals"), "wiring"),
-    **dict.fromkeys(("consent", "modelcheck", "rehearsal", "roles"), "wiring"),
-    **dict.fromkeys(("hearing", "pausing", "pulls", "unlearning", "waiting"), "keepers"),
+    **dict.fromkeys(("consent", "forecast", "modelcheck", "rehearsal", "roles"), "wiring"),
+    **dict.fromkeys(("hearing", "pausing", "pulls", "spending", "unlearning", "waiting"), "keepers"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),
 }

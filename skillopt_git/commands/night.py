@@ -31,10 +31,7 @@ from skillopt_git.console import Console
 from skillopt_git.errors import UsageError
 
 if TYPE_CHECKING:
-    from skillopt_git.config import Config
-    from skillopt_git.egress import Destination
-    from skillopt_git.nightly import Options, Ran
-    from skillopt_git.rehearsal import Sent
+    from skillopt_git.nightly import Ran
 
 
 NoOutgoing = Annotated[bool, typer.Option("--outgoing", hidden=True)]
@@ -43,6 +40,9 @@ Outgoing = Annotated[
 ]
 NoBundle = Annotated[Path | None, typer.Option("--bundle", hidden=True)]
 Bundle = Annotated[Path | None, typer.Option("--bundle", help="Where what is found goes, for `propose`; needed.")]
+Estimate = Annotated[
+    bool, typer.Option("--estimate", help="Ask no model: say how many calls, tokens and dollars a run would take.")
+]
 
 
 def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
@@ -83,10 +83,12 @@ def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
         ] = False,
         outgoing: NoOutgoing = False,
         bundle: NoBundle = None,
+        estimate: Estimate = False,
         json: AsJson = False,
         quiet: Quiet = False,
     ) -> None:
         from skillopt_git import nightly, roles, wiring  # what a night needs would slow down every start
+        from skillopt_git.commands import estimates, rehearsals
 
         if (kind == "learn") is (bundle is None):
             raise UsageError(f"`{kind}` {'needs' if bundle is None else 'takes no'} --bundle", "`learn --bundle FILE`")
@@ -115,10 +117,9 @@ def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
         )
         config = settings(repo, flags)
         wiring.refuse_disabled(config)
-        if outgoing and kind != "dry-run":
-            raise UsageError("--outgoing belongs to `dry-run`", "`skillopt-git dry-run --outgoing`")
-        if outgoing:
-            _rehearse(repo, config, options, json=json, quiet=quiet)
+        if outgoing or estimate:
+            tell = rehearsals.tell if outgoing else estimates.tell
+            tell(repo, config, options, json=json, quiet=quiet)
             return
         choice = roles.chosen_model(config)
         with Console(quiet=quiet) as console:
@@ -139,40 +140,6 @@ def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
     if kind == "dry-run":
         command.__annotations__["outgoing"] = "Outgoing"
     return command
-
-
-def _rehearse(repo: Path, config: Config, options: Options, *, json: bool, quiet: bool) -> None:
-    """A night in which nobody is asked, for what would have been."""
-    from skillopt_git import nightly  # what a night needs would slow down every start
-    from skillopt_git.rehearsal import Rehearsal
-
-    told = Rehearsal(config)
-    with Console(quiet=quiet) as console:
-        nightly.run(repo, config, options, model=told.choice, clock=now, notify=console.progress)
-    if json:
-        console.json({"v": 1, "to": [_to(item) for item in told.to.values()], "requests": [*map(_request, told.sent)]})
-        return
-    for item in told.sent:
-        often = f", {item.times} times" if item.times > 1 else ""
-        console.out(f"=== {item.purpose}, to {item.to.told}{often}\n")
-        console.out("\n\n".join(text.strip("\n") for text in (item.said.system, item.said.user) if text) + "\n")
-    total = sum(item.times for item in told.sent)
-    console.out(f"{total} requests, {len(told.sent)} of them different. Nothing was sent.")
-
-
-def _to(item: Destination) -> dict[str, str | bool]:
-    return {"role": item.role, "backend": item.backend, "model": item.model, "host": item.host, "here": item.here}
-
-
-def _request(item: Sent) -> dict[str, str | int]:
-    said = item.said
-    return {
-        "role": item.to.role,
-        "purpose": item.purpose,
-        "times": item.times,
-        "system": said.system,
-        "user": said.user,
-    }
 
 
 def _outputs(ran: Ran) -> dict[str, str]:

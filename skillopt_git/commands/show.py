@@ -54,7 +54,13 @@ def _proposal(history: History, name: str | None) -> Proposal | None:
 def _show_proposal(shop: Workshop, proposal: Proposal, *, json: bool) -> None:
     from skillopt_git import present, render  # what it needs would slow down every start
 
-    view = present.proposal_view(proposal, shop.ledger.evidence, ledger_ref=shop.ledger.ref, controls=shop.controls())
+    view = present.proposal_view(
+        proposal,
+        shop.ledger.evidence,
+        ledger_ref=shop.ledger.ref,
+        controls=shop.controls(),
+        runs=shop.runs(),
+    )
     title, body = render.pull_request_title(view), render.pull_request(view)
     console = Console()
     if json:

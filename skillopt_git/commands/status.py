@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillopt_git.commands.options import AsJson, Repo, settings, workshop
+from skillopt_git.commands.options import AsJson, Repo, now, settings, workshop
 from skillopt_git.console import Console
 
 if TYPE_CHECKING:
@@ -28,9 +29,11 @@ def command(repo: Repo = Path(), json: AsJson = False) -> None:
 
 
 def _record(shop: Workshop, pause_after: int) -> dict[str, Any]:
+    from skillopt_git.spending import week
     from skillopt_git.views import controls_view
     from skillopt_git.waiting import held  # here and below: what it needs would slow down every start
 
+    spent = week(shop.private, now())
     history = shop.everything()
     outcomes = Counter(
         item.outcome.type for proposal in history.proposals for item in proposal.edits if item.outcome is not None
@@ -57,6 +60,7 @@ def _record(shop: Workshop, pause_after: int) -> dict[str, Any]:
         if last is None
         else {"run": last.run, "ts": last.ts, "verdict": last.data["verdict"], "reason": last.data["reason"]},
         "controls": asdict(controls_view(event for event in shop.controls() if not event.simulated)),
+        "spent_week": {"tokens": spent.tokens, "usd": round(spent.usd, 6), "minutes": round(spent.minutes, 1)},
         "damaged": told.damaged,
     }
 
@@ -94,19 +98,23 @@ def _on_trial(item: OnTrial) -> dict[str, Any]:
     }
 
 
-def _sentences(record: dict[str, Any]) -> str:
+def _about_open(proposal: dict[str, Any]) -> Iterator[str]:
     from skillopt_git.pausing import nights
 
+    marks = ["simulated"] if proposal["simulated"] else []
+    marks += [proposal["state"]] if proposal["state"] != "free" else []
+    yield f"\nOpen: {proposal['branch']}" + (f" ({', '.join(marks)})" if marks else "")
+    yield from (f"  {edit['id']}  {edit['verdict']}  {edit['target']}: {edit['text']}" for edit in proposal["edits"])
+    if proposal["unread"]:
+        then = "; nights pause until somebody touches it" if proposal["paused"] else ""
+        yield f"  its pull request was left alone for {nights(proposal['unread'])}{then}"
+    yield f"  show, adopt or reject it: `skillopt-git show {proposal['branch']}`"
+
+
+def _sentences(record: dict[str, Any]) -> str:
     lines = [f"Base: {record['base']} at {record['base_commit'][:12]}"]
     for proposal in record["open"]:
-        marks = ["simulated"] if proposal["simulated"] else []
-        marks += [proposal["state"]] if proposal["state"] != "free" else []
-        lines.append(f"\nOpen: {proposal['branch']}" + (f" ({', '.join(marks)})" if marks else ""))
-        lines += [f"  {edit['id']}  {edit['verdict']}  {edit['target']}: {edit['text']}" for edit in proposal["edits"]]
-        if proposal["unread"]:
-            then = "; nights pause until somebody touches it" if proposal["paused"] else ""
-            lines.append(f"  its pull request was left alone for {nights(proposal['unread'])}{then}")
-        lines.append(f"  show, adopt or reject it: `skillopt-git show {proposal['branch']}`")
+        lines += _about_open(proposal)
     if not record["open"]:
         lines.append("\nNo open proposal.")
     if record["on_trial"]:
@@ -132,6 +140,12 @@ def _sentences(record: dict[str, Any]) -> str:
         lines.append(
             f"Controls of the gate: an edit that says nothing was strong in {gate['null_strong']} and a draft in "
             f"{gate['null_drafts']} of {trials}, a proven rule strong in {gate['known_strong']} of {gate['known']}."
+        )
+    spent = record["spent_week"]
+    if spent["tokens"]:
+        lines.append(
+            f"Spent on models in seven days: {spent['tokens']:,} tokens, {spent['usd']:,.2f} USD where a price is "
+            f"known, {spent['minutes']:g} minutes."
         )
     if record["damaged"]:
         told = "1 damaged line" if record["damaged"] == 1 else f"{record['damaged']} damaged lines"
