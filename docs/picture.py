@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import cmarkgfm
 
-from skillopt_git.config import load
+from skillopt_git.loading import load
 from skillopt_git.reviewing import page
 from skillopt_git.workshop import open_workshop
 

@@ -18,11 +18,12 @@ from pathlib import Path
 
 from skillopt_git import __version__, modelcheck, wiring
 from skillopt_git.agents import AGENTS, Agent
-from skillopt_git.config import FILE_NAME, Config, load, user_file
+from skillopt_git.config import FILE_NAME, Config
 from skillopt_git.errors import ConfigError, SkilloptError, UsageError
 from skillopt_git.findings import Finding, Findings
 from skillopt_git.gitrepo import GitRepo, execute
 from skillopt_git.keeping import usable
+from skillopt_git.loading import load, user_file
 from skillopt_git.model import Skipped
 from skillopt_git.modelcheck import ModelState
 from skillopt_git.ports import SessionSource

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillopt_git.config import load, user_file
 from skillopt_git.console import Console
 from skillopt_git.errors import ConfigError, UsageError
+from skillopt_git.loading import load, user_file
 
 QUESTION = """\
 When a model answers and reflects, it is sent your repository's instructions and the tasks it is to try. What may that

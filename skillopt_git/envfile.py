@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from skillopt_git.config import user_file
 from skillopt_git.errors import ConfigError, SafetyError
+from skillopt_git.loading import user_file
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 
-from skillopt_git import config
+from skillopt_git import config, loading
 from skillopt_git.envfile import env_file
 from skillopt_git.errors import ConfigError, SkilloptError, UsageError
 from skillopt_git.findings import Finding, fault
@@ -100,7 +100,7 @@ def planned(
     """The entry for the repository that holds `path`, and where it belongs. Writes nothing."""
     repo = GitRepo.open(path)
     folder = main_worktree(repo)
-    settings = config.load(repo.root, environ=environ)
+    settings = loading.load(repo.root, environ=environ)
     entry = Entry(
         repository=str(folder),
         private=str(repo.common_dir / "skillopt"),
@@ -163,7 +163,7 @@ def _noted(private: Private, now: datetime, environ: Mapping[str, str]) -> Itera
 def _foreseen(root: Path | None, environ: Mapping[str, str]) -> list[str]:
     """What will be in the way at night. Raises for settings or a file of keys that would end every run."""
     there = _there(kept(environ), environ)
-    settings = config.load(root, environ=there)
+    settings = loading.load(root, environ=there)
     notes = [] if settings.replay.backend else [_backendless(there).text]
     lost = [item.env for item in config.settings() if environ.get(item.env) and item.env not in there]
     if lost:
@@ -175,7 +175,7 @@ def foreseen(standing: Standing, root: Path | None, environ: Mapping[str, str]) 
     """The settings that would end the scheduled runs of the repository at `root`, though perhaps no run of a person."""
     try:
         there = _there(standing.nightly.environ, environ)
-        settings = config.load(root, environ=there)
+        settings = loading.load(root, environ=there)
     except SkilloptError as error:
         yield fault(error)
         return
@@ -189,7 +189,7 @@ def _there(known: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, st
 
 
 def _backendless(there: Mapping[str, str]) -> Finding:
-    remedy = f"set replay.backend in {config.user_file(there)}, or SKILLOPT_REPLAY_BACKEND in {env_file(there)}"
+    remedy = f"set replay.backend in {loading.user_file(there)}, or SKILLOPT_REPLAY_BACKEND in {env_file(there)}"
     return Finding("no backend is chosen for scheduled runs, and each will end with that", remedy, fault=True)
 
 

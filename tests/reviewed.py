@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skillopt_git import nightly, roles
-from skillopt_git.config import load
+from skillopt_git.loading import load
 from skillopt_git.model import Check, Task
 from skillopt_git.nightly import Options, Ran
 from skillopt_git.tasksfile import composed, file_text

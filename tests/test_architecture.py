@@ -15,8 +15,8 @@ LAYERS = ("nouns", "stages", "files", "adapters", "keepers", "wiring", "commands
 GIT = ("gitrepo", "history", "remote", "targets", "worktrees")  # one adapter: only the first knows the library
 PLACES = {
     "skillopt_git": "nouns",
-    **dict.fromkeys(("agents", "config", "errors", "findings", "ids", "model", "packed", "ports", "schema"), "nouns"),
-    **dict.fromkeys(("stamp", "timetable", "transcripts", "window"), "nouns"),
+    **dict.fromkeys(("agents", "config", "errors", "findings", "ids", "loading", "model", "packed", "ports"), "nouns"),
+    **dict.fromkeys(("schema", "stamp", "timetable", "transcripts", "window"), "nouns"),
     **dict.fromkeys(
         ("dialogue", "envfile", "folders", "lines", "locks", "ownfiles", "programs", "whole", "wire"), "files"
     ),

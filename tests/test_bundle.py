@@ -13,9 +13,10 @@ import pytest
 
 from skillopt_git import nightly
 from skillopt_git.bundle import Bundle, bundle_text, read_bundle, refuse
-from skillopt_git.config import Config, Gate, Propose, load
+from skillopt_git.config import Config, Gate, Propose
 from skillopt_git.errors import ConfigError, SafetyError
 from skillopt_git.ledger import evidence_name
+from skillopt_git.loading import load
 from skillopt_git.model import Edit, Evidence
 from skillopt_git.nightly import Options
 from skillopt_git.schema import read

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from skillopt_git.config import FILE_NAME, PERSONAL, Config, load, settings, user_file, zone
+from skillopt_git.config import FILE_NAME, PERSONAL, Config, settings, zone
 from skillopt_git.errors import ConfigError
+from skillopt_git.loading import load, user_file
 
 SETTINGS = {item.key: item for item in settings()}
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from skillopt_git import nightly
-from skillopt_git.config import load
 from skillopt_git.controls import NOTHING
+from skillopt_git.loading import load
 from skillopt_git.nightly import Options, Ran
 from skillopt_git.ports import CallFailed, Reply, Request
 from tests.helpers import Repository

@@ -10,11 +10,11 @@ from typing import Literal
 import pytest
 
 from skillopt_git import sameness
-from skillopt_git.config import load
 from skillopt_git.cues import Cues
 from skillopt_git.errors import ConfigError
 from skillopt_git.imperatives import RULE_LIMIT
 from skillopt_git.languages import Reader, reader
+from skillopt_git.loading import load
 from skillopt_git.mine import MOST_HINTS, Mined, mine
 from skillopt_git.model import Session, Turn
 from skillopt_git.needs import people

@@ -14,10 +14,11 @@ from hypothesis import given
 
 from skillopt_git import nightly
 from skillopt_git.backends.scripted import Scripted
-from skillopt_git.config import Gate, Replay, load
+from skillopt_git.config import Gate, Replay
 from skillopt_git.consolidate import GUIDANCE_LIMIT, lint
 from skillopt_git.edits import SLOW_END, SLOW_START, guidance
 from skillopt_git.guidance import Guided, due, guide
+from skillopt_git.loading import load
 from skillopt_git.model import GUIDANCE, Edit, Event, Evidence, EvidenceTask
 from skillopt_git.nightly import Options, Ran
 from skillopt_git.ports import CallFailed, Reply, Request

@@ -14,11 +14,11 @@ import pytest
 from skillopt_git import nightly, roles
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.commands.demo import write_sessions
-from skillopt_git.config import load
 from skillopt_git.cycle import ModelDoor
 from skillopt_git.doors import Opened
 from skillopt_git.errors import BackendError, ConfigError
 from skillopt_git.learned import Models
+from skillopt_git.loading import load
 from skillopt_git.model import Task
 from skillopt_git.nightly import Options, Ran
 from skillopt_git.ports import CallFailed, Reply, Request

@@ -13,9 +13,9 @@ import pytest
 
 from skillopt_git import nightly, outside, wiring
 from skillopt_git.bundle import read_bundle
-from skillopt_git.config import load
 from skillopt_git.errors import ForgeError, SafetyError, Skipped
 from skillopt_git.hearing import metadata
+from skillopt_git.loading import load
 from skillopt_git.nightly import Options, Ran
 from skillopt_git.ports import Reply, Request
 from tests.forge import GUEST, STALE, Hub

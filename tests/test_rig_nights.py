@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from skillopt_git import nightly
-from skillopt_git.config import load
 from skillopt_git.errors import ForgeError
+from skillopt_git.loading import load
 from skillopt_git.nightly import Options, Ran
 from tests.helpers import Repository
 from tests.nights import PNPM, RULE, TICKET, obedient, sessions

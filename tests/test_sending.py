@@ -16,8 +16,8 @@ import pytest
 
 from skillopt_git import cli, roles, schema
 from skillopt_git.backends.scripted import Scripted
-from skillopt_git.config import user_file
 from skillopt_git.doors import About, Asked, Opened
+from skillopt_git.loading import user_file
 from skillopt_git.ports import CallFailed
 from skillopt_git.prompts import SHIPPED
 from skillopt_git.tasksfile import composed, file_text

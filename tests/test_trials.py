@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skillopt_git import nightly
-from skillopt_git.config import load
+from skillopt_git.loading import load
 from skillopt_git.nightly import Options, Ran
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.trials import CHANGED

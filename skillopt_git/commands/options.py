@@ -90,16 +90,16 @@ def reading_flags(
 
 def settings(repo: Path, flags: Mapping[str, Any] | None = None) -> Config:
     """The settings in force in the repository that holds `repo`."""
-    from skillopt_git.config import load  # here and below: what a verb needs would slow down every start
     from skillopt_git.gitrepo import GitRepo
+    from skillopt_git.loading import load  # here and below: what a verb needs would slow down every start
 
     return load(GitRepo.open(repo).root, flags=flags)
 
 
 def workshop(repo: Path) -> Workshop:
     """The repository and its memory, to look at."""
-    from skillopt_git.config import load
     from skillopt_git.gitrepo import GitRepo
+    from skillopt_git.loading import load
     from skillopt_git.workshop import open_workshop
 
     opened = GitRepo.open(repo)
@@ -124,7 +124,7 @@ def deciding(repo: Path) -> Iterator[Workshop]:
 def there(shop: Workshop, *, local: bool) -> Proposing | None:
     """The other side, for a verb that decides: None where there is no forge to ask, or none is to be asked."""
     from skillopt_git import wiring
-    from skillopt_git.config import load
+    from skillopt_git.loading import load
     from skillopt_git.proposing import Proposing
     from skillopt_git.remote import remote_name, the_remote
     from skillopt_git.reviewing import Review
@@ -146,8 +146,8 @@ def review(
 ) -> Iterator[tuple[Workshop, Review]]:
     """The repository and its memory at the remote's base, and its other side; with `pr` there has to be a forge."""
     from skillopt_git import wiring
-    from skillopt_git.config import load
     from skillopt_git.gitrepo import GitRepo
+    from skillopt_git.loading import load
     from skillopt_git.remote import the_remote
     from skillopt_git.reviewing import Review
     from skillopt_git.workshop import open_workshop

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from skillopt_git.config import user_file
 from skillopt_git.errors import Busy, ConfigError
+from skillopt_git.loading import user_file
 from skillopt_git.locks import Held, locked
 from skillopt_git.programs import ProgramFailed, ask, is_there
 from skillopt_git.timetable import NAME, Entry, Placed

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillopt_git import ownfiles
-from skillopt_git.config import user_file
 from skillopt_git.errors import UsageError
+from skillopt_git.loading import user_file
 from skillopt_git.programs import Answer, ask, is_there
 from skillopt_git.timetable import NAME, Entry, Placed
 
