@@ -228,6 +228,13 @@ def test_without_a_majority_nothing_was_measured(replies: tuple[str | CallFailed
     assert score == CallFailed("timeout", "slow")
 
 
+def test_a_vote_that_the_budget_has_no_room_for_says_so_before_any_other_failure() -> None:
+    """Then nothing is missing: another night asks for the rest."""
+    spent = CallFailed("budget", "no room")
+    optimizer = Optimizer([CallFailed("network", "reset"), '{"score": 1}', spent], deterministic=False)
+    assert rubric_judge(optimizer).score([(task(rubric="Be brief"), Reply(text="Yes"))]) == [spent]
+
+
 def test_each_answer_has_its_own_votes_and_an_unread_one_is_asked_for_again() -> None:
     """In the order of the answers."""
     optimizer = Optimizer([YES, YES, NO, NO, UNREAD, NO, NO], deterministic=False)

@@ -826,3 +826,50 @@ def test_a_night_of_nothing_but_deletes_is_told_by_what_it_deletes() -> None:
 
     assert found(learned) == [(SKILL, "Use npm", "strong")]
     assert learned.accepted[0].edits[0].id == edit_id("delete", SKILL, "Use npm", None)
+
+
+# --- the budget --------------------------------------------------------------------------------------------------
+
+NO_ROOM = CallFailed("budget", "budget.tokens is 10: 9 are spent")
+
+
+def test_a_reflection_without_room_ends_the_night() -> None:
+    """It is no failure of the optimizer: the wish waits, and what can be measured without a call is."""
+    learned = night(*usual(), script=acts(optimizer=lambda _: NO_ROOM))
+
+    assert (learned.reason, learned.candidates, learned.failures) == ("budget", (), ())
+    assert learned.unfinished == {PNPM}
+    assert any("budget.tokens is 10" in note and repr(RULE) in note for note in learned.notes)
+
+
+def test_a_probe_without_room_asks_nothing_more() -> None:
+    """Neither tasks nor rules; what was known stays known."""
+    backend = Scripted(script=lambda _: None, health=NO_ROOM)
+    learned = night(*usual(), backend=backend)
+    assert (learned.reason, backend.asked, learned.replayed) == ("budget", [], ())
+    assert learned.notes[-1] == f"nothing was asked of a model: {NO_ROOM.message}"
+
+
+def test_an_unfinished_trial_is_no_candidate_and_nothing_is_missing() -> None:
+    """One call of the second arm had no room; the others were answered, and another night has them."""
+
+    def within(request: Request) -> Reply | CallFailed:
+        second = request.sample.endswith("/1") and RULE in told(request)
+        return NO_ROOM if second and request.ask == ASKS[3] else follows(request)
+
+    learned = night(*usual(), script=acts(target=within))
+    assert (learned.reason, learned.verdict, learned.candidates) == ("budget", None, ())
+    assert learned.failures == ()
+
+
+def test_with_one_rule_proven_the_night_is_one_of_success() -> None:
+    """What came before the limit counts; means that had no room are left out and said."""
+    tasks = (*usual(), task(5, "train", TICKET), task(6, "val", TICKET))
+
+    def until(request: Request) -> Reply | CallFailed:
+        return NO_ROOM if OTHER in told(request) else follows(request)
+
+    learned = night(*tasks, script=acts(target=until))
+    assert (learned.reason, learned.verdict) == ("improved", "strong")
+    assert [item.edits[0].sentence for item in learned.accepted] == [RULE]
+    assert learned.unfinished == {TICKET}

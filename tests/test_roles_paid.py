@@ -1,0 +1,85 @@
+"""Whose prices a role is counted by, and when a limit is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from skillopt_git import prices, roles
+from skillopt_git.backends.budgeted import Budgeted
+from skillopt_git.backends.scripted import Scripted
+from skillopt_git.config import Budget, Config, Replay
+from skillopt_git.doors import Opened
+from skillopt_git.errors import UsageError
+from skillopt_git.prices import Rates
+from skillopt_git.purse import Purse
+from tests import metered
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backend that pays Anthropic, one that records it, and an address in the environment."""
+    monkeypatch.setitem(roles.BACKENDS, "metered", metered.DOOR)
+    monkeypatch.setitem(roles.BACKENDS, "cassette", metered.DOOR)
+    monkeypatch.setitem(prices.PROVIDERS, "metered", "anthropic")
+    monkeypatch.setattr(metered, "ABOUT", replace(metered.ABOUT, address="METERED_URL"))
+
+
+def rates(environ: dict[str, str] | None = None, **replay: str) -> Rates:
+    config = Config(replay=Replay(**{"backend": "metered", **replay}))  # type: ignore[arg-type]
+    return roles.rates_of(roles.parts(config)[0], config, environ or {})
+
+
+def test_an_address_counts_before_the_name_wherever_it_is_set() -> None:
+    """In the settings, or in the environment variable that the backend reads."""
+    assert rates() == Rates(provider="anthropic")
+    assert rates(base_url="http://127.0.0.1:1") == Rates(address="http://127.0.0.1:1")
+    assert rates({"METERED_URL": "http://127.0.0.1:2"}) == Rates(address="http://127.0.0.1:2")
+
+
+def test_a_cassette_that_records_costs_what_the_recorded_one_does() -> None:
+    """One that only plays what is recorded costs nothing that is known."""
+    assert rates(backend="cassette", record="metered") == Rates(provider="anthropic")
+    assert rates(backend="cassette") == Rates()
+
+
+def opened(model: str = metered.MODEL, *, together: bool = False) -> Opened:
+    return Opened(backend=Scripted(script=lambda _: None, model=model), together=together)
+
+
+def limited(budget: Budget, model: str = metered.MODEL) -> Opened:
+    config = Config(budget=budget, replay=Replay(backend="metered"))
+    return roles.limited(opened(model), roles.parts(config)[0], config, Purse(budget), {})
+
+
+def test_a_limit_in_dollars_needs_a_known_price() -> None:
+    """Any other limit needs none."""
+    assert isinstance(limited(Budget(usd=1, week_usd=5)).backend, Budgeted)
+    assert isinstance(limited(Budget(tokens=1_000, minutes=5), "a-model-nobody-sells").backend, Budgeted)
+    with pytest.raises(UsageError, match=r"budget\.week_usd cannot be kept: what a-model-nobody-sells costs"):
+        limited(Budget(week_usd=5), "a-model-nobody-sells")
+    with pytest.raises(UsageError, match="what the model costs"):
+        limited(Budget(usd=5), "")
+
+
+@pytest.mark.parametrize(
+    ("batch", "together", "halved"), [(True, True, True), (True, False, False), (False, True, False)]
+)
+def test_message_batches_are_priced_as_such(
+    batch: bool, together: bool, halved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where they are asked for, and the door really sends them."""
+    config = Config(replay=Replay(backend="metered", batch=batch))
+    part = replace(roles.parts(config)[0], backend="anthropic")
+    monkeypatch.setitem(roles.BACKENDS, "anthropic", metered.DOOR)
+    paid = roles.limited(opened(together=together), part, config, Purse(Budget()), {}).backend
+    assert isinstance(paid, Budgeted)
+    assert (paid.batch, paid.together) == (halved, together)
+
+
+def test_a_simulation_is_paid_by_nobody() -> None:
+    """It has no purse."""
+    config = Config(budget=Budget(usd=1), replay=Replay(backend="mock"))
+    given = opened()
+    assert roles.limited(given, roles.parts(config)[0], config, None) is given
