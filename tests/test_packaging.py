@@ -92,7 +92,8 @@ def test_the_version_is_told_once() -> None:
 def test_every_library_is_explained_and_bounded() -> None:
     """Each dependency has a line that says why, and a version that a later release cannot break."""
     reasons = (ROOT / "docs" / "dependencies.md").read_text()
-    wanted = [*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["dev"]]
+    extras = [line for lines in PROJECT["project"]["optional-dependencies"].values() for line in lines]
+    wanted = [*PROJECT["project"]["dependencies"], *extras, *PROJECT["dependency-groups"]["dev"]]
     names = {re.split(r"[<>=]", line)[0]: line for line in wanted}
     assert [name for name in names if f"[{name}](" not in reasons] == []
     dated = {"tzdata"}  # its versions are dates
