@@ -48,7 +48,9 @@ kills: $(READY)
 scenarios: $(READY)
 	@$(RUN) tests.scenarios
 
+# A real model, too: it is fetched once, into the user's cache.
 e2e: $(READY) $(RIG)
+	@$(RUN) pip install --quiet --disable-pip-version-check --group e2e
 	@$(RUN) pytest -m e2e; code=$$?; \
 	if [ $$code -eq 5 ]; then echo "There are no such tests."; else exit $$code; fi
 

@@ -93,7 +93,11 @@ def test_every_library_is_explained_and_bounded() -> None:
     """Each dependency has a line that says why, and a version that a later release cannot break."""
     reasons = (ROOT / "docs" / "dependencies.md").read_text()
     extras = [line for lines in PROJECT["project"]["optional-dependencies"].values() for line in lines]
-    wanted = [*PROJECT["project"]["dependencies"], *extras, *PROJECT["dependency-groups"]["dev"]]
+    wanted = [
+        *PROJECT["project"]["dependencies"],
+        *extras,
+        *(line for group in PROJECT["dependency-groups"].values() for line in group),
+    ]
     names = {re.split(r"[<>=]", line)[0]: line for line in wanted}
     assert [name for name in names if f"[{name}](" not in reasons] == []
     dated = {"tzdata"}  # its versions are dates

@@ -1,0 +1,1 @@
+"""Nights with a real, small model: recorded once, and recomputed from the recording wherever tests run."""
