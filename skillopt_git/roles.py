@@ -41,6 +41,7 @@ BACKENDS = {
     "mock": "skillopt_git.backends.mock:door",
     "openai": "skillopt_git.backends.openai:door",
 }
+SIMULATIONS = frozenset({"mock"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +116,7 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
     """By `replay.backend`. There is no default: what answers decides what the figures mean."""
     both = parts(config)
     doors = [look_up("backend", part.backend, BACKENDS) for part in both]
-    simulated = {part.backend == "mock" for part in both}
+    simulated = {part.backend in SIMULATIONS for part in both}
     if len(simulated) > 1:
         raise UsageError("the simulation plays both roles or none", "name one backend, or two real ones")
 

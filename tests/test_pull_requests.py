@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from skillopt_git import nightly, outside, wiring
+from skillopt_git import nightly, outside, roles, wiring
 from skillopt_git.bundle import read_bundle
 from skillopt_git.errors import ForgeError, SafetyError, Skipped
 from skillopt_git.hearing import metadata
@@ -675,7 +675,7 @@ def test_a_run_that_is_paused_ends_well_and_says_why(
 ) -> None:
     """With whatever it is told by: one document, and a line in the summary of the step."""
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
-    monkeypatch.setattr(wiring, "SIMULATIONS", frozenset())
+    monkeypatch.setattr(roles, "SIMULATIONS", frozenset())
     monkeypatch.setenv("SKILLOPT_PROPOSE_PAUSE_AFTER", "1")
     sessions(home, repo, PNPM)
     night()
