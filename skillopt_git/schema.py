@@ -5,12 +5,13 @@ Every problem of an input is found at once and named by its place in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from skillopt_git.errors import ConfigError
+from skillopt_git.ids import canonical_json
 from skillopt_git.model import LATER
 
 T = TypeVar("T")
@@ -57,6 +58,30 @@ def read(type_: type[T], data: bytes | str, *, where: str, hint: str = "") -> T:
     except ValidationError as error:
         raise ConfigError(f"{where} is not valid:\n" + "\n".join(f"  {line}" for line in _told(error)), hint) from None
     return value
+
+
+def form(type_: Any) -> str:
+    """The JSON schema of a `type_`, as canonical JSON, in the strict form that every provider takes: no reference,
+    each field required, and no other."""
+    schema = _adapter(type_).json_schema()
+    return canonical_json(_strict(schema, schema.get("$defs", {})))
+
+
+_WORDS_ONLY = frozenset({"$defs", "default", "description", "title"})
+
+
+def _strict(part: Any, named: Mapping[str, Any]) -> Any:
+    if isinstance(part, list):
+        return [_strict(item, named) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if "$ref" in part:
+        return _strict(named[part["$ref"].rpartition("/")[2]], named)
+    strict = {key: _strict(item, named) for key, item in part.items() if key not in _WORDS_ONLY}
+    if "properties" in part:
+        fields = {name: _strict(item, named) for name, item in part["properties"].items()}
+        strict |= {"properties": fields, "required": list(fields), "additionalProperties": False}
+    return strict
 
 
 def dump(value: object) -> Any:
