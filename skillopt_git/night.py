@@ -328,7 +328,7 @@ class Night:
             suppressed=tuple(self.suppressed),
             linted=tuple(self.linted),
             reflections=tuple(self.reflections),
-            failures=tuple(self.failures),
+            failures=(*start.failures, *self.failures),
             replayed=tuple(self.replayed.values()),
             baseline=baseline,
             candidate=candidate,

@@ -100,7 +100,7 @@ def run(
     with shop.private.lock() if options.records else _unlocked():
         review = _review(shop, config, options)
         shop = review.at_base(shop) if review is not None and options.pr else shop
-        return _Run(shop, config, options, door, clock, notify, model.only_reviewed, review).whole()
+        return _Run(shop, config, options, door, clock, notify, model, review).whole()
 
 
 def _review(shop: Workshop, config: Config, options: Options) -> Review | None:
@@ -155,7 +155,7 @@ class _Run:
     door: ModelDoor
     clock: Callable[[], datetime]
     notify: Listener
-    only_reviewed: bool
+    model: roles.ModelChoice
     review: Review | None = None
 
     @property
@@ -280,7 +280,8 @@ class _Run:
             reader=known,
             people=wiring.committers(shop.repo, shop.base, known),
             machine=shop.private.machine(),
-            only_reviewed=self.only_reviewed,
+            only_reviewed=self.model.only_reviewed,
+            by_model=self.model.by_model,
             evidence_of=shop.ledger.evidence,
         )
 
