@@ -107,6 +107,14 @@ class Documents:
     memory: str = _setting("auto", "The memory to teach; `auto`: CLAUDE.md, else AGENTS.md, else by source.")
     evolve_skill: bool = _setting(True, "Whether rules may go to the skill.")
     evolve_memory: bool = _setting(True, "Whether rules may go to the memory.")
+    used_skills: bool = _setting(
+        True, "Whether a wish whose tasks mostly used one skill is taught in that skill; not where `skill` names one."
+    )
+    skill_roots: tuple[str, ...] = _setting(
+        (),
+        "Folders of the repository that hold skills, beside `.claude/skills`, `.agents/skills`, `.codex/skills`, "
+        "`.cursor/skills` and `.devin/skills`.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -455,6 +463,10 @@ def _together(merged: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     val, test = mine.get("val_fraction", Mine().val_fraction), mine.get("test_fraction", Mine().test_fraction)
     if val + test >= 1:
         yield f"mine.val_fraction ({val}) and mine.test_fraction ({test}) must leave room for training"
+    roots = merged.get("documents", {}).get("skill_roots", ())
+    outside = [root for root in roots if not _within(root)]
+    if outside:
+        yield f"documents.skill_roots must be folders within the repository; see {', '.join(map(repr, outside))}"
     ledger = merged.get("propose", {}).get("ledger_ref", Propose().ledger_ref)
     if not LEDGER_REF.fullmatch(ledger):
         yield f"propose.ledger_ref must be below refs/skillopt/, or {LEDGER_BRANCH}; it is '{ledger}'"
@@ -466,6 +478,11 @@ def _together(merged: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     if zone != "UTC" and zone not in available_timezones():
         near = get_close_matches(zone, available_timezones(), n=1)
         yield f"propose.time_zone '{zone}' is unknown" + (f" (did you mean '{near[0]}'?)" if near else "")
+
+
+def _within(root: str) -> bool:
+    """Whether it is a path below the repository, spelled plainly."""
+    return "\\" not in root and all(part not in ("", ".", "..") for part in root.removesuffix("/").split("/"))
 
 
 def zone(config: Config) -> ZoneInfo:

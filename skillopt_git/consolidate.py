@@ -30,8 +30,9 @@ from skillopt_git.model import (
 from skillopt_git.ports import Backend, CallFailed, Judge, Listener, Reflected, Reply, Request
 from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.redact import find_secrets, without_hex
-from skillopt_git.replay import Rollout
+from skillopt_git.replay import NONE_USED, Rollout
 from skillopt_git.schema import read
+from skillopt_git.used import Used
 
 SHOWN_TASKS = 5  # failing tasks shown to the optimizer
 SHOWN_TEXT = 1_500  # characters of each
@@ -68,6 +69,7 @@ class Bench:
     notify: Listener
     prompts: Prompts = SHIPPED
     refused: tuple[str, ...] = ()  # rules that people turned down, with their reasons
+    used: Used = NONE_USED
 
     def deterministic(self, tasks: Sequence[Task]) -> bool:
         """Whether measuring these tasks again gives the same; who judges rubrics matters only where there is one."""

@@ -33,6 +33,7 @@ from skillopt_git.recurrence import elsewhere, recurring, replacement, tally, wa
 from skillopt_git.replay import dead
 from skillopt_git.scope import Scope
 from skillopt_git.transcripts import NO_FOLDER
+from skillopt_git.used import bare, used_skills
 from skillopt_git.window import Window
 
 ModelDoor = Callable[[Sequence[Task], Mapping[str, str]], Models]  # the tasks and needs known tonight
@@ -118,8 +119,14 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
         inputs.reader,
         inputs.evidence_of,
         now,
+        used_skills(known.tasks, inputs.teachable.home_of, _paths(inputs.teachable)),
     )
     return night.learned(learned, needs)
+
+
+def _paths(teachable: Teachable) -> frozenset[str]:
+    """Of the documents that every task is answered under."""
+    return frozenset(item.path for item in (teachable.skill, teachable.memory) if item is not None)
 
 
 def _asking(inputs: Inputs, door: ModelDoor, notify: Listener) -> Asks:
@@ -344,7 +351,7 @@ def _counted(count: int, what: str) -> str:
 def _of_skill(task: Task, skill: Document) -> bool:
     """Whether the task used the skill or shares its words."""
     name = PurePosixPath(skill.path).parent.name
-    if any(used == name or used.endswith(f":{name}") for used in task.skills):
+    if any(bare(used) == name for used in task.skills):
         return True
     return len(_words(task.ask) & _words(skill.text)) >= FILTER_WORDS
 

@@ -16,6 +16,7 @@ from skillopt_git.ports import Backend, CallFailed, Judge
 from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.recurrence import Seen
 from skillopt_git.replay import Rollout
+from skillopt_git.used import HomeOf, nowhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +32,13 @@ class Models:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Teachable:
-    """The documents that may be taught tonight. `general_to_memory`: wishes about every task go to the memory first."""
+    """The documents that may be taught tonight. `general_to_memory`: wishes about every task go to the memory first;
+    `home_of` tells where a skill that sessions used is written."""
 
     skill: Document | None
     memory: Document | None
     general_to_memory: bool
+    home_of: HomeOf = nowhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

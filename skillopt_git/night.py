@@ -12,7 +12,7 @@ from skillopt_git.config import Config
 from skillopt_git.consolidate import Bench, Reflection
 from skillopt_git.controls import Controls
 from skillopt_git.documents import Documents, existing, with_accepted
-from skillopt_git.errors import ConfigError, MeasurementInvalid
+from skillopt_git.errors import MeasurementInvalid
 from skillopt_git.judges import judgeable
 from skillopt_git.languages import Reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
@@ -20,11 +20,12 @@ from skillopt_git.mine import wordings
 from skillopt_git.model import Candidate, Document, Edit, Evidence, Need, Reason, Split, Task
 from skillopt_git.ports import CallFailed, Gated, Listener
 from skillopt_git.recall import History, held_back, repeats, told_refusals
-from skillopt_git.replay import Rollout, raise_dead, replay
+from skillopt_git.replay import NONE_USED, Rollout, raise_dead, replay
+from skillopt_git.routing import Routing
 from skillopt_git.rulings import OnTrial
 from skillopt_git.training import Training, Tryout, chosen
 from skillopt_git.trials import Trials, on_trial_already
-from skillopt_git.wishes import every_task
+from skillopt_git.used import Used
 
 SETTLED = frozenset({"strong", "ungated", "suggestive", "unverified", "invalid"})
 
@@ -44,6 +45,7 @@ class Night:
     reader: Reader
     evidence_of: Callable[[str], Evidence | None]
     now: datetime
+    used: Used = NONE_USED
     candidates: list[Candidate] = field(default_factory=list)
     unmatched: list[tuple[Edit, str]] = field(default_factory=list)
     suppressed: list[tuple[Edit, str]] = field(default_factory=list)
@@ -63,15 +65,17 @@ class Night:
         train = [task for task in self._in("train") if any(need.id in task.needs for need in needs)]
         if not train:
             return self._finished(start, base) if self.candidates else replace(start, reason="no_train")
-        skill, memory = self._open(self.teachable.skill), self._open(self.teachable.memory)
-        first, later = self._routed(needs, skill, memory)
-        self._teach(skill, first, base)
-        self._teach(memory, [*later, *self._left(first)], with_accepted(base, self.candidates))
+        plan = Routing(self.teachable, self.used, self.known.tasks, self.reader.grammars).plan(needs, self.notes)
+        for document, own in plan.own:
+            self._teach(document, own, base)
+        self._teach(plan.skill, plan.first, base)
+        self._teach(plan.memory, [*plan.later, *self._left(plan.tried)], with_accepted(base, self.candidates))
         return self._finished(start, base)
 
     @property
     def _documents(self) -> tuple[Document, ...]:
-        return tuple(item for item in (self.teachable.skill, self.teachable.memory) if item is not None)
+        shared = tuple(item for item in (self.teachable.skill, self.teachable.memory) if item is not None)
+        return (*shared, *self.used.documents)
 
     # --- trials of earlier nights ---
 
@@ -100,28 +104,8 @@ class Night:
     def _in(self, split: Split) -> tuple[Task, ...]:
         return tuple(task for task in self.tasks if task.split == split)
 
-    def _open(self, document: Document | None) -> Document | None:
-        """A document whose learned block is damaged is left alone, and the night goes on without it."""
-        if document is None:
-            return None
-        try:
-            edits.rules(document.text)
-        except ConfigError as error:
-            self.notes.append(f"{document.path} is left alone: {error.message}")
-            return None
-        return document
-
-    def _routed(
-        self, needs: Sequence[Need], skill: Document | None, memory: Document | None
-    ) -> tuple[list[Need], list[Need]]:
-        """Needs for the skill, and needs that go straight to the memory."""
-        if skill is None or memory is None or not self.teachable.general_to_memory:
-            return (list(needs), []) if skill is not None else ([], list(needs))
-        general = [need for need in needs if every_task(need.text, self.reader.grammars)]
-        return [need for need in needs if need not in general], general
-
     def _left(self, needs: Sequence[Need]) -> list[Need]:
-        """Needs of the skill's phase that the memory may still answer: tried there, and of no use.
+        """Needs of the skills' phase that the memory may still answer: tried there, and of no use.
 
         What memory holds back, what waits for the budget, for held-out tasks or for a better measurement, and what
         may turn out to help, would be the same rule in two documents.
@@ -182,6 +166,7 @@ class Night:
             prompts=self.models.prompts,
             notify=self.notify,
             refused=told_refusals(self.history),
+            used=self.used,
         )
 
     def _failing(self, needs: Sequence[Need], documents: Documents) -> dict[str, list[Rollout]]:
@@ -199,7 +184,15 @@ class Night:
 
     def _replay(self, tasks: Sequence[Task], documents: Documents, sample: str = "") -> tuple[Rollout, ...]:
         models = self.models
-        rollouts = replay(tasks, documents, target=models.target, judge=models.judge, sample=sample, notify=self.notify)
+        rollouts = replay(
+            tasks,
+            documents,
+            target=models.target,
+            judge=models.judge,
+            sample=sample,
+            notify=self.notify,
+            used=self.used,
+        )
         self.replayed.update({task.id: task for task in tasks})
         self.rollouts.extend(rollouts)
         failed = [item.failure for item in rollouts if item.failure is not None]

@@ -23,7 +23,7 @@ from skillopt_git.exchange import unite
 from skillopt_git.finishing import Finishing, promoted
 from skillopt_git.history import log
 from skillopt_git.learned import Known, Learned, Teachable
-from skillopt_git.model import Event
+from skillopt_git.model import Document, Event
 from skillopt_git.outside import Outside, bring
 from skillopt_git.pages import report_page
 from skillopt_git.placing import contradicted, frozen, outdated, place, settle
@@ -165,7 +165,8 @@ class _Run:
     def whole(self) -> Ran:
         shop = self.shop
         taught = wiring.teachable(self.config, shop.repo, shop.base)
-        notes = [*taught.notes, *wiring.unread(self.config), *self._local(taught.teachable)]
+        everywhere = [item for item in (taught.teachable.skill, taught.teachable.memory) if item is not None]
+        notes = [*taught.notes, *wiring.unread(self.config), *self._local(everywhere)]
         if self.options.records:
             notes += self._met()
             shop.sync()
@@ -175,6 +176,8 @@ class _Run:
         inputs = self._inputs(taught.teachable, history)
         stale = outdated(shop, inputs, self._approved)
         learned = self._learn(replace(inputs, history=history.without(stale)) if stale else inputs)
+        tried = {item.document.path: item.document for item in learned.candidates}
+        notes += self._local([item for item in tried.values() if item not in everywhere])
         if self.options.dry_run:
             return self._told(learned, None, next(iter(history.open), None), (), notes)
         if self.options.bundle is not None:
@@ -288,15 +291,14 @@ class _Run:
     def _learn(self, inputs: Inputs) -> Learned:
         return learn(inputs, config=self.config, door=self.door, now=self.shop.stamp.now, notify=self.notify)
 
-    def _local(self, teachable: Teachable) -> list[str]:
+    def _local(self, documents: Sequence[Document]) -> list[str]:
         """A document that differs on this machine is noted: the base's text is what is measured."""
         shop = self.shop
-        there = [item for item in (teachable.skill, teachable.memory) if item is not None]
         return [
             f"your {item.path} is not on {shop.base.branch}, and what it says was not measured: commit it first"
             if item.blob is None
             else f"your {item.path} differs from the one on {shop.base.branch}, which is what was measured"
-            for item in there
+            for item in documents
             if differs(shop.repo, shop.base.commit, item.path)
         ]
 

@@ -31,7 +31,7 @@ PLACES = {
     **dict.fromkeys(
         ("bundle", "finishing", "keeping", "proposing", "outside", "rebuilding", "refusing", "reviewing"), "wiring"
     ),
-    **dict.fromkeys(("pinning", "scheduled", "scheduling", "vitals"), "wiring"),
+    **dict.fromkeys(("pinning", "scheduled", "scheduling", "skillhomes", "vitals"), "wiring"),
     **dict.fromkeys(("consent", "modelcheck", "rehearsal", "roles"), "wiring"),
     **dict.fromkeys(("hearing", "pulls", "unlearning", "waiting"), "keepers"),
     "commands": "commands",
