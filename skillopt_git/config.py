@@ -482,7 +482,8 @@ def _together(merged: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 def _within(root: str) -> bool:
     """Whether it is a path below the repository, spelled plainly."""
-    return "\\" not in root and all(part not in ("", ".", "..") for part in root.removesuffix("/").split("/"))
+    plain = root.isprintable() and not {"\\", ":"} & set(root)
+    return plain and all(part not in ("", ".", "..") for part in root.removesuffix("/").split("/"))
 
 
 def zone(config: Config) -> ZoneInfo:

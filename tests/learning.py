@@ -18,6 +18,7 @@ from skillopt_git.learned import Learned, Models, Teachable
 from skillopt_git.model import Check, Document, Split, Task, TasksFile
 from skillopt_git.ports import CallFailed, LearningEvent, Reply, Request
 from skillopt_git.recall import History
+from skillopt_git.used import HomeOf, nowhere
 
 NOW = datetime(2026, 11, 29, 3, tzinfo=UTC)
 RUN = "20261129T030000Z-0000000a"
@@ -142,6 +143,7 @@ def night(
     skipped: Mapping[str, str] | None = None,
     run: str = RUN,
     heard: list[LearningEvent] | None = None,
+    home_of: HomeOf = nowhere,
     **config: Any,
 ) -> Learned:
     """One night over `tasks`; the settings are given as sections (`gate=Gate(...)`)."""
@@ -150,7 +152,7 @@ def night(
         reading=reading,
         bank=bank,
         files=(TasksFile(v=1, reviewed=True, needs=dict(needs), tasks=tasks),) if tasks else (),
-        teachable=Teachable(skill=skill, memory=memory, general_to_memory=general_to_memory),
+        teachable=Teachable(skill=skill, memory=memory, general_to_memory=general_to_memory, home_of=home_of),
         history=history,
         night=run,
     )
