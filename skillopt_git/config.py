@@ -100,6 +100,14 @@ class Documents:
     memory: str = _setting("auto", "The memory to teach; `auto`: CLAUDE.md, else AGENTS.md, else by source.")
     evolve_skill: bool = _setting(True, "Whether rules may go to the skill.")
     evolve_memory: bool = _setting(True, "Whether rules may go to the memory.")
+    used_skills: bool = _setting(
+        True, "Whether a wish whose tasks mostly used one skill is taught in that skill; not where `skill` names one."
+    )
+    skill_roots: tuple[str, ...] = _setting(
+        (),
+        "Folders of the repository that hold skills, beside `.claude/skills`, `.agents/skills`, `.codex/skills`, "
+        "`.cursor/skills` and `.devin/skills`.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,8 @@ from skillopt_git.model import (
 from skillopt_git.ports import Backend, Judge, Listener, Reply
 from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.redact import find_secrets
-from skillopt_git.replay import Rollout
+from skillopt_git.replay import NONE_USED, Rollout
+from skillopt_git.used import Used
 
 GUIDANCE_LIMIT = 600  # characters
 
@@ -61,6 +62,7 @@ class Bench:
     notify: Listener
     prompts: Prompts = SHIPPED
     refused: tuple[str, ...] = ()  # rules that people turned down, with their reasons
+    used: Used = NONE_USED
 
     def deterministic(self, tasks: Sequence[Task]) -> bool:
         """Whether measuring these tasks again gives the same; who judges rubrics matters only where there is one."""

@@ -60,7 +60,8 @@ class Controls:
         counts = Counter(need for task in self.held_out for need in task.needs)
         usual = [need for need in counts if counts[need] >= self.bench.gate.strong_tasks]
         had = self._had("need")
-        for document in sorted(self.documents, key=lambda item: item.blob is None)[:1]:
+        read_by_all = [item for item in self.documents if item.path not in self.bench.used.paths]
+        for document in sorted(read_by_all, key=lambda item: item.blob is None)[:1]:
             for need in sorted(usual, key=lambda name: (had[name], -counts[name], name)):
                 taught = under(self.base, document, document.text + NOTHING)
                 yield from self._control("null", need, document, (self.base, taught), None)

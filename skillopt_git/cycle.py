@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -17,14 +17,15 @@ from pathlib import Path, PurePosixPath
 from skillopt_git.bank import Admitted, Bank, admit, merge, shareable
 from skillopt_git.config import Config
 from skillopt_git.doors import probe
-from skillopt_git.errors import BudgetSpent
+from skillopt_git.errors import BackendError, BudgetSpent
 from skillopt_git.harvest import Harvest, Headless, harvest
 from skillopt_git.judges import judgeable, shape_only
 from skillopt_git.languages import Reader
 from skillopt_git.languages import reader as usual_reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.mine import mine
-from skillopt_git.model import Document, Evidence, Need, Reason, Sighting, Task, TasksFile
+from skillopt_git.model import Document, Evidence, Need, Reason, Session, Sighting, Task, TasksFile
+from skillopt_git.modelmine import ModelReader, Told
 from skillopt_git.night import Night
 from skillopt_git.ports import Backend, Harvested, HarvestIndex, Listener, Mined, Redaction, Role, SessionSource
 from skillopt_git.recall import History
@@ -32,9 +33,11 @@ from skillopt_git.recurrence import elsewhere, recurring, replacement, tally, wa
 from skillopt_git.replay import dead
 from skillopt_git.scope import Scope
 from skillopt_git.transcripts import NO_FOLDER
+from skillopt_git.used import bare, used_skills
 from skillopt_git.window import Window
 
 ModelDoor = Callable[[Sequence[Task], Mapping[str, str]], Models]  # the tasks and needs known tonight
+Asks = Callable[[Sequence[Session], Iterable[str]], Told]  # sessions, and wishes heard before
 FILTER_WORDS = 2  # words of a skill that a task must share to count as that skill's
 FILTER_REACH = 3  # times mine.max_tasks that are looked at when filtering
 SMALL_WORDS = frozenset(
@@ -75,23 +78,27 @@ class Inputs:
     people: frozenset[str] = frozenset()
     machine: str = ""
     only_reviewed: bool = False
+    by_model: bool = False
     evidence_of: Callable[[str], Evidence | None] = lambda _: None
 
 
 def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, notify: Listener) -> Learned:
     """One night: read, mine, replay, reflect, try and decide, the skill first and then the memory."""
-    known = gather(inputs, config=config, now=now, notify=notify)
+    asks = _asking(inputs, door, notify) if inputs.by_model else None
+    known = gather(inputs, config=config, now=now, notify=notify, asks=asks)
     models = door(known.tasks, known.needs)
     least, replaced = config.mine.min_sessions, known.bank.replaced
     needs = recurring(known.needs, known.counts, min_sessions=least, replaced=replaced)
     tasks, notes = usable(known, models.skipped, config, inputs.teachable.skill)
     notes = (*notes, *_kept_here(known), *_replaced(known, inputs.bank), *_absent(known.harvest, inputs.reading))
+    notes = (*notes, *known.told.notes)
     learned = Learned(
         reason="nothing_recurred",
         known=known,
         models=models,
         waiting=waiting(known.needs, known.counts, known.bank.hints, min_sessions=least, replaced=replaced),
         notes=notes,
+        failures=known.told.failures,
         metric=config.gate.metric,
         quoted=config.propose.quotes,
     )
@@ -99,7 +106,8 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
     if early is not None:
         return replace(learned, reason=early)
     try:
-        _refuse_dead(models, inputs.night)
+        if not known.told.asked:
+            _refuse_dead(models, inputs.night)
     except BudgetSpent as spent:
         return replace(learned, reason="budget", notes=(*notes, f"nothing was asked of a model: {spent.message}"))
     night = Night(
@@ -114,8 +122,37 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
         inputs.reader,
         inputs.evidence_of,
         now,
+        used_skills(known.tasks, inputs.teachable.home_of, _paths(inputs.teachable)),
     )
     return night.learned(learned, needs)
+
+
+def _paths(teachable: Teachable) -> frozenset[str]:
+    """Of the documents that every task is answered under."""
+    return frozenset(item.path for item in (teachable.skill, teachable.memory) if item is not None)
+
+
+def _asking(inputs: Inputs, door: ModelDoor, notify: Listener) -> Asks:
+    """The optimizer as a reader of sessions. It is opened, and asked whether it is there, only for some to read."""
+
+    def asks(sessions: Sequence[Session], known: Iterable[str]) -> Told:
+        models = door((), {})
+        try:
+            _refuse_dead(models, inputs.night)
+        except BackendError as error:
+            if error.kind != "budget":
+                raise
+            return Told(unread=frozenset(range(len(sessions))))
+        return ModelReader(
+            optimizer=models.optimizer,
+            prompts=models.prompts,
+            night=inputs.night,
+            reader=inputs.reader,
+            people=inputs.people,
+            notify=notify,
+        ).read(sessions, known)
+
+    return asks
 
 
 def _refuse_dead(models: Models, night: str) -> None:
@@ -129,10 +166,17 @@ def _refuse_dead(models: Models, night: str) -> None:
                 raise dead(failure)
 
 
-def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener) -> Known:
-    """The sessions read, and every task known tonight with its family and split. What is personal stays in the bank."""
+def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener, asks: Asks | None = None) -> Known:
+    """The sessions read, and every task known tonight with its family and split. What is personal stays in the bank.
+
+    `asks` is a model that reads the sessions, too.
+    """
     read = _read(inputs.reading, now, notify)
     bank = inputs.bank
+    told = Told()
+    if asks is not None and read is not None and read.sessions:
+        told = asks(read.sessions, shareable(bank).needs.values())
+        read = read.leaving(told.unread)
     mined = mine(
         read.sessions if read else (),
         needs={**inputs.history.worded, **_needs(inputs)},
@@ -142,6 +186,8 @@ def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener) -
         tasks=bank.tasks,
         reader=inputs.reader,
         people=inputs.people,
+        further=told.remarks,
+        guards=told.guards,
     )
     private = merge(bank, mined)
     open_ = shareable(private)
@@ -151,7 +197,7 @@ def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener) -
     )
     known = _known(read, private, admitted, inputs)
     notify(Mined(len(known.tasks), len(known.needs)))
-    return replace(known, personal=len(private.tasks) - len(open_.tasks))
+    return replace(known, personal=len(private.tasks) - len(open_.tasks), told=told)
 
 
 def _needs(inputs: Inputs) -> dict[str, str]:
@@ -308,7 +354,7 @@ def _counted(count: int, what: str) -> str:
 def _of_skill(task: Task, skill: Document) -> bool:
     """Whether the task used the skill or shares its words."""
     name = PurePosixPath(skill.path).parent.name
-    if any(used == name or used.endswith(f":{name}") for used in task.skills):
+    if any(bare(used) == name for used in task.skills):
         return True
     return len(_words(task.ask) & _words(skill.text)) >= FILTER_WORDS
 

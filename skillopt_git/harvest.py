@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from operator import itemgetter
@@ -39,16 +39,52 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How far a home was read from `now` on: in which window, what of it, and since when something was left."""
+
+    window: Window
+    now: datetime
+    read: Mapping[str, datetime]  # when each session was last active, by digest
+    left: datetime | None = None
+    failed: bool = False
+
+    @property
+    def next(self) -> Window:
+        """What the next night has to read."""
+        return self.window.after(self.now, self.read, left=self.left, failed=self.failed)
+
+    def leaving(self, digests: Collection[str]) -> Reach:
+        """As if these sessions had been left unread."""
+        times = [last for name, last in self.read.items() if name in digests]
+        kept = {name: last for name, last in self.read.items() if name not in digests}
+        return replace(self, read=kept, left=min([*times, *([self.left] if self.left else [])], default=None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Harvest:
     """What a night reads, in the order of last activity.
 
-    `windows` says what the next night has to read of each home that was there.
+    `reaches` says how far each home that was there was read, `places` for each session its home and digest.
     """
 
     sessions: tuple[Session, ...]
     skipped: tuple[Skipped, ...] = ()
-    windows: Mapping[Home, Window] = field(default_factory=dict)
+    reaches: Mapping[Home, Reach] = field(default_factory=dict)
     tallies: tuple[Tally, ...] = ()
+    places: tuple[tuple[Home, str], ...] = ()
+
+    @property
+    def windows(self) -> Mapping[Home, Window]:
+        """What the next night has to read of each home."""
+        return {home: reach.next for home, reach in self.reaches.items()}
+
+    def leaving(self, unread: Collection[int]) -> Harvest:
+        """With the sessions at these places left to another night, which reads them again."""
+        left: dict[Home, set[str]] = {}
+        for place in unread:
+            home, digest = self.places[place]
+            left.setdefault(home, set()).add(digest)
+        return replace(self, reaches={home: item.leaving(left.get(home, ())) for home, item in self.reaches.items()})
 
 
 @contextmanager
@@ -190,11 +226,14 @@ def _read(newest: _Newest, intakes: Sequence[Intake], windows: Mapping[Home, Win
     return Harvest(
         sessions=tuple(session for _, session in whole),
         skipped=tuple(item for intake in intakes for item in intake.told()),
-        windows={
-            home: windows[home].after(now, read[home], left=newest.left.get(home), failed=intake.failed)
+        reaches={
+            home: Reach(
+                window=windows[home], now=now, read=read[home], left=newest.left.get(home), failed=intake.failed
+            )
             for intake in intakes
             if (home := intake.home) and not intake.absent
         },
+        places=tuple((item.found.home, item.found.heading.digest) for item, _ in whole),
         tallies=tuple(_tally(intake, sum(item.intake is intake for item, _ in whole)) for intake in intakes),
     )
 

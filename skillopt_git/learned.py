@@ -10,12 +10,14 @@ from skillopt_git.controls import Control
 from skillopt_git.families import Family
 from skillopt_git.harvest import Harvest
 from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Reason, Task, Verdict
+from skillopt_git.modelmine import Told
 from skillopt_git.ports import Backend, CallFailed, Judge
 from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.purse import Purse, Used
 from skillopt_git.recurrence import Seen
 from skillopt_git.reflection import Reflection
 from skillopt_git.replay import Rollout
+from skillopt_git.used import HomeOf, nowhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +41,13 @@ class Models:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Teachable:
-    """The documents that may be taught tonight. `general_to_memory`: wishes about every task go to the memory first."""
+    """The documents that may be taught tonight. `general_to_memory`: wishes about every task go to the memory first;
+    `home_of` tells where a skill that sessions used is written."""
 
     skill: Document | None
     memory: Document | None
     general_to_memory: bool
+    home_of: HomeOf = nowhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +55,7 @@ class Known:
     """What is known tonight before anything is replayed. `harvest` is None when no sessions were looked for.
 
     `bank` is what of it is private to this machine. It alone holds what is `personal`, of which this is the number.
+    `told` is what a model found in the sessions.
     """
 
     harvest: Harvest | None
@@ -62,6 +67,7 @@ class Known:
     machine: str = ""  # what the ledger calls this one
     personal: int = 0
     withheld: frozenset[str] = frozenset()  # tasks that no model may see, by id
+    told: Told = Told()
 
     def sessions(self, need: str | None) -> int:
         """In how many sessions a need came up."""

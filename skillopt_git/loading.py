@@ -160,6 +160,10 @@ def _together(merged: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     val, test = mine.get("val_fraction", Mine().val_fraction), mine.get("test_fraction", Mine().test_fraction)
     if val + test >= 1:
         yield f"mine.val_fraction ({val}) and mine.test_fraction ({test}) must leave room for training"
+    roots = merged.get("documents", {}).get("skill_roots", ())
+    outside = [root for root in roots if not _within(root)]
+    if outside:
+        yield f"documents.skill_roots must be folders within the repository; see {', '.join(map(repr, outside))}"
     ledger = merged.get("propose", {}).get("ledger_ref", Propose().ledger_ref)
     if not LEDGER_REF.fullmatch(ledger):
         yield f"propose.ledger_ref must be below refs/skillopt/, or {LEDGER_BRANCH}; it is '{ledger}'"
@@ -171,3 +175,9 @@ def _together(merged: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     if zone != "UTC" and zone not in available_timezones():
         near = get_close_matches(zone, available_timezones(), n=1)
         yield f"propose.time_zone '{zone}' is unknown" + (f" (did you mean '{near[0]}'?)" if near else "")
+
+
+def _within(root: str) -> bool:
+    """Whether it is a path below the repository, spelled plainly."""
+    plain = root.isprintable() and not {"\\", ":"} & set(root)
+    return plain and all(part not in ("", ".", "..") for part in root.removesuffix("/").split("/"))

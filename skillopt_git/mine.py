@@ -47,21 +47,34 @@ def mine(
     tasks: Iterable[Task] = (),
     reader: Reader,
     people: frozenset[str] = frozenset(),
+    further: Sequence[Remark] = (),
+    guards: Mapping[str, Task] | None = None,
 ) -> Mined:
     """The tasks of `sessions`, beside what earlier nights left: `needs` (id to rule text), sightings, hints, tasks.
 
-    `people` are names, folded, that no rule may hold.
+    `people` are names, folded, that no rule may hold. `further` are remarks that somebody else found in the sessions,
+    which count where no clear wish is heard in the same turn; `guards` are tasks without a wish, by the turn
+    that asked.
     """
     book = _Book(Register(reader, dict(needs), dict(replaced or {})), sightings, hints)
     read = [(session, lines_of(session, reader, people)) for session in sorted(sessions, key=_order)]
+    clear: set[str] = set()
     for session, lines in read:
         for remark in book.unseen(told(session, lines, frozenset())):
             book.hear(remark)
+            clear.update(remark.turn for voice in remark.voices if not voice.faint)
+    more = [remark for remark in book.unseen(further) if remark.turn not in clear]
+    for remark in more:
+        book.hear(remark)
     sighted = book.sighted
     for session, lines in read:
         for remark in book.unseen(told(session, lines, sighted)):
             book.place(remark)
-    return book.mined({task.id: task for task in tasks})
+    for remark in more:
+        book.place(remark)
+    known = {task.id: task for task in tasks}
+    free = (task for turn, task in (guards or {}).items() if turn not in sighted)
+    return book.mined(known, [task for task in free if task.id not in known or not known[task.id].needs])
 
 
 def wordings(sightings: Iterable[Sighting]) -> dict[str, dict[str, str]]:
@@ -171,9 +184,10 @@ class _Book:
     def _sight(self, remark: Remark, voice: Voice, need: str) -> None:
         self._sightings.setdefault((remark.turn, need), _sighting(remark, voice, need))
 
-    def mined(self, known: Mapping[str, Task]) -> Mined:
+    def mined(self, known: Mapping[str, Task], guards: Iterable[Task] = ()) -> Mined:
         register = self._register
         tasks = {name: _task(parts, register) for name, parts in self._parts.items()}
+        tasks = {task.id: task for task in guards} | tasks
         for hint, need in self._claimed:
             self._sightings.setdefault((hint.sighting.turn, need), replace(hint.sighting, need=need))
             if hint.task is None:
@@ -254,10 +268,13 @@ def _task(parts: Sequence[_Part], register: Register) -> Task:
     ordered = sorted(parts, key=lambda part: _place(part.remark))
     first, last = ordered[0].remark, ordered[-1].remark
     standing = _standing(ordered)
-    checks = _checks(ordered, standing, register)
+    checks = consistent((*_checks(ordered, standing, register), *_told_checks(ordered)))
     needs = tuple(dict.fromkeys(need for need, _ in standing))
     bare = replace(_bare_task(first), needs=needs, checks=checks, outcome=_outcome(last.after))
     task = judged(bare, [register.needs[need] for need in needs])
+    if task.rubric is not None:
+        criteria = dict.fromkeys(part.remark.criterion for part in ordered if part.remark.criterion)
+        task = replace(task, rubric=" ".join((task.rubric, *criteria)))
     return replace(task, examples=_examples(task, before=first.before, after=last.after))
 
 
@@ -288,6 +305,14 @@ def _checks(parts: Sequence[_Part], standing: Sequence[tuple[str, Wish]], regist
         if any(_turned_down(before, own) for before in befores):
             found.update(dict.fromkeys(own))
     return tuple(found)
+
+
+def _told_checks(parts: Sequence[_Part]) -> Iterator[Check]:
+    """Those that a model gave, as far as the answer that was let stand in the end passes them."""
+    after = parts[-1].remark.after
+    for item in (item for part in parts for item in part.remark.checks):
+        if not after or check(item, Reply(text=after)):
+            yield item
 
 
 def judged(task: Task, rules: Sequence[str]) -> Task:

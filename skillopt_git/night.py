@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from skillopt_git import edits, lessons
+from skillopt_git import lessons
 from skillopt_git.config import Config
 from skillopt_git.consolidate import Bench
 from skillopt_git.controls import Controls
 from skillopt_git.documents import Documents, existing, with_accepted
 from skillopt_git.dream import dream, is_variant
-from skillopt_git.errors import BudgetSpent, ConfigError, MeasurementInvalid
+from skillopt_git.errors import BudgetSpent, MeasurementInvalid
 from skillopt_git.guidance import due, guide
 from skillopt_git.judges import judgeable
 from skillopt_git.languages import Reader
@@ -26,12 +26,13 @@ from skillopt_git.model import Candidate, Document, Edit, Evidence, Need, Reason
 from skillopt_git.ports import CallFailed, Gated, Listener
 from skillopt_git.recall import History, told_refusals
 from skillopt_git.reflection import Reflection, reflect
-from skillopt_git.replay import Rollout, raise_dead, raise_spent, replay
+from skillopt_git.replay import NONE_USED, Rollout, raise_dead, raise_spent, replay
+from skillopt_git.routing import Routing
 from skillopt_git.rulings import OnTrial
 from skillopt_git.sieve import Sieve, proposable
 from skillopt_git.training import Group, Training, Tryout, chosen
 from skillopt_git.trials import Trials
-from skillopt_git.wishes import every_task
+from skillopt_git.used import Used
 
 SETTLED = frozenset({"strong", "ungated", "suggestive", "unverified", "invalid"})
 
@@ -51,6 +52,7 @@ class Night:
     reader: Reader
     evidence_of: Callable[[str], Evidence | None]
     now: datetime
+    used: Used = NONE_USED
     candidates: list[Candidate] = field(default_factory=list)
     unmatched: list[tuple[Edit, str]] = field(default_factory=list)
     suppressed: list[tuple[Edit, str]] = field(default_factory=list)
@@ -80,11 +82,12 @@ class Night:
         return self._finished(start, base)
 
     def _learn(self, needs: Sequence[Need], base: Documents) -> None:
-        skill, memory = self._open(self.teachable.skill), self._open(self.teachable.memory)
-        first, later = self._routed(needs, skill, memory)
-        self._teach(skill, first, base)
-        self._teach(memory, [*later, *self._left(first)], with_accepted(base, self.candidates))
-        self._guide([item for item in (skill, memory) if item is not None], base)
+        plan = Routing(self.teachable, self.used, self.known.tasks, self.reader.grammars).plan(needs, self.notes)
+        for document, own in plan.own:
+            self._teach(document, own, base)
+        self._teach(plan.skill, plan.first, base)
+        self._teach(plan.memory, [*plan.later, *self._left(plan.tried)], with_accepted(base, self.candidates))
+        self._guide([item for item in (plan.skill, plan.memory) if item is not None], base)
 
     def _end(self, spent: BudgetSpent, needs: Sequence[Need]) -> None:
         """Nothing new begins. A trial that was under way counts for nothing tonight; what was answered is remembered,
@@ -102,7 +105,8 @@ class Night:
 
     @property
     def _documents(self) -> tuple[Document, ...]:
-        return tuple(item for item in (self.teachable.skill, self.teachable.memory) if item is not None)
+        shared = tuple(item for item in (self.teachable.skill, self.teachable.memory) if item is not None)
+        return (*shared, *self.used.documents)
 
     # --- trials of earlier nights ---
 
@@ -131,28 +135,8 @@ class Night:
     def _in(self, split: Split) -> tuple[Task, ...]:
         return tuple(task for task in self.tasks if task.split == split)
 
-    def _open(self, document: Document | None) -> Document | None:
-        """A document whose learned block is damaged is left alone, and the night goes on without it."""
-        if document is None:
-            return None
-        try:
-            edits.rules(document.text)
-        except ConfigError as error:
-            self.notes.append(f"{document.path} is left alone: {error.message}")
-            return None
-        return document
-
-    def _routed(
-        self, needs: Sequence[Need], skill: Document | None, memory: Document | None
-    ) -> tuple[list[Need], list[Need]]:
-        """Needs for the skill, and needs that go straight to the memory."""
-        if skill is None or memory is None or not self.teachable.general_to_memory:
-            return (list(needs), []) if skill is not None else ([], list(needs))
-        general = [need for need in needs if every_task(need.text, self.reader.grammars)]
-        return [need for need in needs if need not in general], general
-
     def _left(self, needs: Sequence[Need]) -> list[Need]:
-        """Needs of the skill's phase that the memory may still answer: tried there, and of no use.
+        """Needs of the skills' phase that the memory may still answer: tried there, and of no use.
 
         What memory holds back, what waits for the budget, for held-out tasks or for a better measurement, and what
         may turn out to help, would be the same rule in two documents.
@@ -206,6 +190,7 @@ class Night:
             prompts=self.models.prompts,
             notify=self.notify,
             refused=told_refusals(self.history),
+            used=self.used,
         )
 
     def _practised(self, needs: Sequence[Need], documents: Documents) -> tuple[Attempts, ...]:
@@ -219,7 +204,15 @@ class Night:
 
     def _replay(self, tasks: Sequence[Task], documents: Documents, sample: str = "") -> tuple[Rollout, ...]:
         models = self.models
-        rollouts = replay(tasks, documents, target=models.target, judge=models.judge, sample=sample, notify=self.notify)
+        rollouts = replay(
+            tasks,
+            documents,
+            target=models.target,
+            judge=models.judge,
+            sample=sample,
+            notify=self.notify,
+            used=self.used,
+        )
         self.replayed.update({task.id: task for task in tasks if not is_variant(task)})
         self.rollouts.extend(rollouts)
         failed = [item.failure for item in rollouts if item.failure is not None]
@@ -355,7 +348,7 @@ class Night:
             suppressed=tuple(self.suppressed),
             linted=tuple(self.linted),
             reflections=tuple(self.reflections),
-            failures=tuple(self.failures),
+            failures=(*start.failures, *self.failures),
             replayed=tuple(self.replayed.values()),
             baseline=baseline,
             candidate=candidate,

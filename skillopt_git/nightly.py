@@ -23,7 +23,7 @@ from skillopt_git.exchange import unite
 from skillopt_git.finishing import Finishing, promoted
 from skillopt_git.history import log
 from skillopt_git.learned import Known, Learned, Teachable
-from skillopt_git.model import Event
+from skillopt_git.model import Document, Event
 from skillopt_git.outside import Outside, bring
 from skillopt_git.pages import report_page
 from skillopt_git.pausing import noted
@@ -101,7 +101,7 @@ def run(
     with shop.private.lock() if options.records else _unlocked():
         review = _review(shop, config, options)
         shop = review.at_base(shop) if review is not None and options.pr else shop
-        return _Run(shop, config, options, door, clock, notify, model.only_reviewed, review).whole()
+        return _Run(shop, config, options, door, clock, notify, model, review).whole()
 
 
 def _review(shop: Workshop, config: Config, options: Options) -> Review | None:
@@ -148,7 +148,7 @@ def expected(
     """What a run would start from. Nothing is asked of a model, and nothing is recorded."""
     shop = open_workshop(path, config, now=now, simulated=model.simulated)
     door = model.open(shop.private, shop.redact, wiring.prompts(shop.repo, shop.base))
-    run = _Run(shop, config, options, door, lambda: now, notify, model.only_reviewed)
+    run = _Run(shop, config, options, door, lambda: now, notify, model)
     inputs = run.inputs(wiring.teachable(config, shop.repo, shop.base).teachable, shop.history())
     return shop, inputs, gather(inputs, config=config, now=now, notify=notify)
 
@@ -167,7 +167,7 @@ class _Run:
     door: ModelDoor
     clock: Callable[[], datetime]
     notify: Listener
-    only_reviewed: bool
+    model: roles.ModelChoice
     review: Review | None = None
 
     @property
@@ -177,7 +177,8 @@ class _Run:
     def whole(self) -> Ran:
         shop = self.shop
         taught = wiring.teachable(self.config, shop.repo, shop.base)
-        notes = [*taught.notes, *wiring.unread(self.config), *self._local(taught.teachable)]
+        everywhere = [item for item in (taught.teachable.skill, taught.teachable.memory) if item is not None]
+        notes = [*taught.notes, *wiring.unread(self.config), *self._local(everywhere)]
         if self.options.records:
             notes += self._met()
             shop.sync()
@@ -187,6 +188,8 @@ class _Run:
         inputs = self.inputs(taught.teachable, history)
         stale = outdated(shop, inputs, self._approved)
         learned = self._learn(replace(inputs, history=history.without(stale)) if stale else inputs)
+        tried = {item.document.path: item.document for item in learned.candidates}
+        notes += self._local([item for item in tried.values() if item not in everywhere])
         if self.options.dry_run:
             return self._told(learned, None, next(iter(history.open), None), (), notes)
         if self.options.bundle is not None:
@@ -296,22 +299,22 @@ class _Run:
             reader=known,
             people=wiring.committers(shop.repo, shop.base, known),
             machine=shop.private.machine(),
-            only_reviewed=self.only_reviewed,
+            only_reviewed=self.model.only_reviewed,
+            by_model=self.model.by_model,
             evidence_of=shop.ledger.evidence,
         )
 
     def _learn(self, inputs: Inputs) -> Learned:
         return learn(inputs, config=self.config, door=self.door, now=self.shop.stamp.now, notify=self.notify)
 
-    def _local(self, teachable: Teachable) -> list[str]:
+    def _local(self, documents: Sequence[Document]) -> list[str]:
         """A document that differs on this machine is noted: the base's text is what is measured."""
         shop = self.shop
-        there = [item for item in (teachable.skill, teachable.memory) if item is not None]
         return [
             f"your {item.path} is not on {shop.base.branch}, and what it says was not measured: commit it first"
             if item.blob is None
             else f"your {item.path} differs from the one on {shop.base.branch}, which is what was measured"
-            for item in there
+            for item in documents
             if differs(shop.repo, shop.base.commit, item.path)
         ]
 

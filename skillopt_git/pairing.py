@@ -58,7 +58,9 @@ def trial(
     primary = [task for task in held_out if need is None or need in task.needs]
     if not primary:
         return replace(candidate, why="no held-out task needs this rule yet")
-    guard = _guard([task for task in held_out if task not in primary], golden, primary, rested or {}, bench)
+    guard = _guard(
+        [task for task in held_out if task not in primary], golden, primary, rested or {}, bench, document.path
+    )
     name = going_on.trial if going_on else trial_id(group, document, bench, ended)
     taught = under(documents, document, edits.apply(document.text, group).text)
     told = before.numbers.get("adds") if before else adds
@@ -95,7 +97,7 @@ def control(
 ) -> tuple[Evidence, str]:
     """What one night of a trial finds between two arms that nobody wants to adopt, and why."""
     primary = [task for task in held_out if about.need in task.needs]
-    guard = _guard([task for task in held_out if task not in primary], golden, primary, rested, bench)
+    guard = _guard([task for task in held_out if task not in primary], golden, primary, rested, bench, document.path)
     measuring = _Measuring(name, about, *arms, bench)
     weighed = measuring.weighed(primary, guard)
     return measuring.evidence(document, weighed), weighed.why
@@ -126,13 +128,17 @@ class GoingOn:
 
 
 def _guard(
-    others: Sequence[Task], golden: Sequence[Task], primary: Sequence[Task], rested: Mapping[str, str], bench: Bench
+    others: Sequence[Task],
+    golden: Sequence[Task],
+    primary: Sequence[Task],
+    rested: Mapping[str, str],
+    bench: Bench,
+    path: str,
 ) -> list[Task]:
-    """Every golden task, and of the other held-out ones those that were not looked at for longest."""
+    """Every golden task, and of the other held-out ones that read the document those not looked at for longest."""
     always = [task for task in golden if task not in primary]
-    waiting = sorted(
-        (task for task in others if task not in always), key=lambda task: (rested.get(task.id, ""), task.id)
-    )
+    others = [task for task in others if task not in always and bench.used.reads(task, path)]
+    waiting = sorted(others, key=lambda task: (rested.get(task.id, ""), task.id))
     return [*always, *waiting[: bench.gate.guard]]
 
 

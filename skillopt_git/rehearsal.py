@@ -51,7 +51,9 @@ class Rehearsal:
         """Like a real run's, so that it reads and leaves out what that would."""
         away = any(not item.here for item in self.to.values())
         reviewed = away and self.config.replay.send == "reviewed"
-        return roles.ModelChoice(simulated=False, open=self._opened, only_reviewed=reviewed)
+        simulated = roles.parts(self.config)[0].backend == "mock"
+        by_model = roles.mines(self.config, self.to["optimizer"], simulated=simulated)
+        return roles.ModelChoice(simulated=False, open=self._opened, only_reviewed=reviewed, by_model=by_model)
 
     def _opened(self, private: Private, redact: Redactor, prompts: Prompts) -> ModelDoor:
         self.prompts = prompts

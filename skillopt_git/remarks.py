@@ -16,7 +16,7 @@ from skillopt_git.grammar import Grammar
 from skillopt_git.ids import digest, fold, task_id
 from skillopt_git.imperatives import content, moved, said
 from skillopt_git.languages import Reader
-from skillopt_git.model import Session, Turn
+from skillopt_git.model import Check, Session, Turn
 from skillopt_git.ports import Reply
 from skillopt_git.similarity import similarity
 from skillopt_git.wishes import Voice, voices
@@ -29,7 +29,7 @@ ASKED_AGAIN = 0.85  # similarity of two prompts of one session: the answer to th
 class Remark:
     """A typed turn that voices wishes, the ask whose answer it is about, and the answers before and after it.
 
-    `ask` is None where the wishes are about no answer.
+    `ask` is None where the wishes are about no answer. `checks` and `criterion` are a model's, on the task's answers.
     """
 
     session: Session
@@ -39,6 +39,8 @@ class Remark:
     earlier: str = ""
     before: str = ""
     after: str = ""
+    checks: tuple[Check, ...] = ()
+    criterion: str = ""
 
     @property
     def turn(self) -> str:

@@ -9,9 +9,12 @@ from skillopt_git.documents import Documents
 from skillopt_git.errors import BackendError, BudgetSpent
 from skillopt_git.model import Score, Task
 from skillopt_git.ports import Backend, Called, CallFailed, Judge, Listener, Reply, Request
+from skillopt_git.used import Used
 
 PASSING = frozenset({"network", "rate", "timeout"})  # failures that may be gone when tried again
 DEAD = PASSING | {"auth", "quota", "process", "budget"}
+
+NONE_USED = Used()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +41,20 @@ def request(task: Task, documents: Documents, sample: str) -> Request:
 
 
 def replay(
-    tasks: Sequence[Task], documents: Documents, *, target: Backend, judge: Judge, sample: str, notify: Listener
+    tasks: Sequence[Task],
+    documents: Documents,
+    *,
+    target: Backend,
+    judge: Judge,
+    sample: str,
+    notify: Listener,
+    used: Used = NONE_USED,
 ) -> tuple[Rollout, ...]:
-    """One rollout a task, in the order of `tasks`. Without a `sample` a remembered answer may serve again."""
+    """One rollout a task, in the order of `tasks`, under those of `documents` that it reads. Without a `sample` a
+    remembered answer may serve again."""
     if not tasks:
         return ()
-    replies = target.complete([request(task, documents, sample) for task in tasks])
+    replies = target.complete([request(task, used.under(documents, task), sample) for task in tasks])
     pairs = list(zip(tasks, replies, strict=True))
     scores = iter(judge.score([(task, reply) for task, reply in pairs if isinstance(reply, Reply)]))
     rollouts = tuple(

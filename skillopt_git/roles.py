@@ -60,12 +60,13 @@ class Part:
 class ModelChoice:
     """Which models a run uses: whether they are a simulation, and how they are opened once the tasks are known.
 
-    `only_reviewed`: nothing that was mined may reach them.
+    `only_reviewed`: nothing that was mined may reach them; `by_model`: the optimizer reads sessions, too.
     """
 
     simulated: bool
     open: Callable[[Private, Redactor, Prompts], ModelDoor]
     only_reviewed: bool = False
+    by_model: bool = False
 
 
 def parts(config: Config) -> tuple[Part, Part]:
@@ -122,6 +123,7 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
 
     going = destinations(config, environ)
     refuse_unasked(going, config.replay.send)
+    by_model = mines(config, going[1], simulated=simulated == {True})
 
     def opened(private: Private, redact: Redactor, prompts: Prompts) -> ModelDoor:
         purse = None if simulated == {True} else spending.opened(config.budget, private, now=datetime.now(UTC))
@@ -146,8 +148,24 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
 
     away = any(not item.here for item in going)
     return ModelChoice(
-        simulated=simulated == {True}, open=opened, only_reviewed=away and config.replay.send == "reviewed"
+        simulated=simulated == {True},
+        open=opened,
+        only_reviewed=away and config.replay.send == "reviewed",
+        by_model=by_model,
     )
+
+
+def mines(config: Config, optimizer: Destination, *, simulated: bool) -> bool:
+    """Whether the optimizer reads sessions, too. Raises `UsageError` where it is told to and may not."""
+    wanted, may = config.mine.with_, optimizer.here or config.replay.send == "mined"
+    if wanted == "model" and simulated:
+        raise UsageError("the simulation reads no sessions", 'mine.with = "auto" or "rules" leaves them to the rules')
+    if wanted == "model" and not may:
+        raise UsageError(
+            f'mine.with = "model" would send sessions to {optimizer.told}, and replay.send does not allow it',
+            'replay.send = "mined" in your own settings says so; mine.with = "auto" leaves them to the rules',
+        )
+    return wanted != "rules" and may and not simulated
 
 
 def asked_of(

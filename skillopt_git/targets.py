@@ -70,7 +70,7 @@ def document_entry(repo: GitRepo, commit: str, path: str) -> Entry | None:
             raise ConfigError(f"{link.path} is a link to {path}, which does not exist")
         if entry is None or entry.mode != LINK:
             return _teachable(repo, commit, path, entry)
-        link, path = entry, _followed(repo, entry)
+        link, path = entry, followed(repo, entry)
     raise ConfigError(f"{path} is behind more than {MOST_LINKS} links")
 
 
@@ -89,7 +89,8 @@ def _refuse_detours(repo: GitRepo, commit: str, path: str) -> None:
             raise ConfigError(f"{path} cannot be taught: {entry.path} is {kind(entry)}")
 
 
-def _followed(repo: GitRepo, link: Entry) -> str:
+def followed(repo: GitRepo, link: Entry) -> str:
+    """Where a link leads within the repository."""
     to = repo.blob(link.sha).decode("utf-8", "surrogateescape")
     path = posixpath.normpath(posixpath.join(posixpath.dirname(link.path), to))
     if to.startswith("/") or path == ".." or path.startswith("../"):

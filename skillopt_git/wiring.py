@@ -30,7 +30,9 @@ from skillopt_git.private import Private
 from skillopt_git.prompts import PROMPT_ENDING, Prompts
 from skillopt_git.remote import the_remote
 from skillopt_git.scope import Scope
+from skillopt_git.skillhomes import SkillHomes
 from skillopt_git.targets import OWN_PROMPTS, Base, allowed, document_entry
+from skillopt_git.used import nowhere
 from skillopt_git.window import Window
 from skillopt_git.worktrees import worktree_folders
 
@@ -191,7 +193,11 @@ def teachable(config: Config, repo: GitRepo, base: Base) -> Taught:
         named = chosen.memory != "auto"
         path = chosen.memory if named else _memory_path(config, repo, base)
         memory = _document(repo, base, path, "memory", named=named, notes=notes)
-    return Taught(Teachable(skill=skill, memory=memory, general_to_memory=not chosen.skill), tuple(notes))
+    lookup = chosen.used_skills and chosen.evolve_skill and not chosen.skill
+    home_of = SkillHomes(repo, base.commit, chosen.skill_roots) if lookup else nowhere
+    return Taught(
+        Teachable(skill=skill, memory=memory, general_to_memory=not chosen.skill, home_of=home_of), tuple(notes)
+    )
 
 
 def skill_path(path: str) -> str:

@@ -67,12 +67,12 @@ def voices(prompt: str, grammar: Grammar, *, answer: str | None, people: frozens
             continue
         clause = replace(clause, text=grammar.reason.sub("", clause.text))
         for voice in _voices(clause, grammar, answer, found[-1].wish if found else None, people):
-            if not _private(voice.wish.text, people):
+            if not private(voice.wish.text, people):
                 _add(found, voice, grammar)
     if answer is not None:
         for clause in questions(prompt, grammar):
             asked = _voice(clause, grammar, answer, None, people)
-            if asked is not None and not _private(asked.wish.text, people):
+            if asked is not None and not private(asked.wish.text, people):
                 _add(found, asked, grammar)
     return [voice for voice in found if len(voice.wish.text) <= RULE_LIMIT]
 
@@ -111,7 +111,7 @@ def _whole(asks: Wish, forbids: Wish, grammar: Grammar) -> Wish:
     return read(use_instead(asks.prefer or "", forbids.avoid or "", grammar), grammar) or asks
 
 
-def _private(rule: str, people: frozenset[str]) -> bool:
+def private(rule: str, people: frozenset[str]) -> bool:
     """Whether a rule names a person, a machine's path or what held once."""
     return bool(_ONE_OFF.search(rule)) or any(
         {plain(word), plain(word).removesuffix("s")} & people for word in re.findall(r"\w+", fold(rule))
@@ -209,7 +209,7 @@ def _says_nothing(wish: Wish) -> bool:
 def _public(wish: Wish, grammar: Grammar, people: frozenset[str]) -> Wish | None:
     """The wish without a last part that names a person, a machine's path or what held once."""
     text = wish.text
-    while _private(text, people) and "," in text:
+    while private(text, people) and "," in text:
         text = text.rpartition(",")[0]
     return wish if text == wish.text else read(text, grammar)
 

@@ -66,7 +66,7 @@ ABOUT = About(name="scripted", title="", documents="", setup="", leaves="", cost
 
 def door(_: Asked) -> Opened:
     """A backend that is no simulation, so that checkpoint and measured proposals are written."""
-    return Opened(backend=Scripted(script=obedient))
+    return Opened(backend=Scripted(script=obedient), together=True)  # no threads: tests fork this process
 
 
 def played(

@@ -18,6 +18,7 @@ from skillopt_git.learned import Learned, Models, Teachable
 from skillopt_git.model import Check, Document, Evidence, Split, Task, TasksFile
 from skillopt_git.ports import CallFailed, LearningEvent, Reply, Request
 from skillopt_git.recall import History
+from skillopt_git.used import HomeOf, nowhere
 
 NOW = datetime(2026, 11, 29, 3, tzinfo=UTC)
 RUN = "20261129T030000Z-0000000a"
@@ -159,6 +160,7 @@ def night(
     run: str = RUN,
     heard: list[LearningEvent] | None = None,
     evidence_of: Callable[[str], Evidence | None] = lambda _: None,
+    home_of: HomeOf = nowhere,
     **config: Any,
 ) -> Learned:
     """One night over `tasks`; the settings are given as sections (`gate=Gate(...)`)."""
@@ -167,7 +169,7 @@ def night(
         reading=reading,
         bank=bank,
         files=(TasksFile(v=1, reviewed=True, needs=dict(needs), tasks=tasks),) if tasks else (),
-        teachable=Teachable(skill=skill, memory=memory, general_to_memory=general_to_memory),
+        teachable=Teachable(skill=skill, memory=memory, general_to_memory=general_to_memory, home_of=home_of),
         history=history,
         night=run,
         evidence_of=evidence_of,

@@ -34,7 +34,10 @@ Run = Callable[..., dict[str, Any]]
 
 
 def obedient(request: Request) -> Reply:
-    """A target that keeps to what it is told, and an optimizer that words the wish as the user did."""
+    """A target that keeps to what it is told, and an optimizer that words the wish as the user did, and finds no more
+    in sessions than the rules do."""
+    if request.purpose == "mine":
+        return Reply(text=json.dumps({"tasks": []}))
     if request.purpose == "reflect":
         wish = request.ask.split("Rules that people here turned down")[0]
         rule = RULE if RULE in wish else OTHER

@@ -33,7 +33,7 @@ PLACES = {
     **dict.fromkeys(
         ("bundle", "finishing", "keeping", "proposing", "outside", "rebuilding", "refusing", "reviewing"), "wiring"
     ),
-    **dict.fromkeys(("pinning", "scheduled", "scheduling", "vitals"), "wiring"),
+    **dict.fromkeys(("pinning", "scheduled", "scheduling", "skillhomes", "vitals"), "wiring"),
     **dict.fromkeys(("consent", "forecast", "modelcheck", "rehearsal", "roles"), "wiring"),
     **dict.fromkeys(("hearing", "pausing", "pulls", "spending", "unlearning", "waiting"), "keepers"),
     "commands": "commands",
