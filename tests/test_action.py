@@ -547,7 +547,8 @@ def test_the_action_installs_what_the_backends_need(
 ) -> None:
     """At the versions it names, as all else."""
     python = tmp_path / "python"
-    python.write_text('#!/bin/sh\ncase "$*" in *venv*) mkdir -p "$5/bin"; cp "$0" "$5/bin/python" ;; esac\necho "$@"\n')
+    words = '*" venv "*) mkdir -p "$5/bin"; cp "$0" "$5/bin/python" ;; *" pip "*) echo "$@" ;;'
+    python.write_text(f'#!/bin/sh\ncase "$*" in {words} esac\n')
     python.chmod(0o755)
     job = runner.job("learn")
     (job.temp / "skillopt-venv" / ".ready").unlink()

@@ -1,4 +1,4 @@
-"""The nightly workflow as users get it, run by act against the rig: three nights, one with a model, and one with a wrong token."""
+"""The nightly workflow as users get it, run by act against the rig: three nights, one with a model, one that fails."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from skillopt_git import render
 from skillopt_git.doors import PROBE
 from skillopt_git.tasksfile import composed, file_text
 from tests.helpers import Repository
-from tests.modelserver import Given, Said, serving
 from tests.modelserver import Asked as Call
+from tests.modelserver import Given, Said, serving
 from tests.reviewed import NEED, RULE, bank_task
 from tests.rig.accounts import ALICE, ROBOT
 from tests.rig.frontdoor import FrontDoor
@@ -154,13 +154,13 @@ def test_a_night_with_a_model(hub: FrontDoor, act: Runner, tmp_path: Path) -> No
         ran = nightly.night()
 
     assert ran.code == 0, ran.lines[-60:]
-    assert {call.headers["x-api-key"] for call in server.asked} == {KEY}
+    assert {call.headers["authorization"] for call in server.asked} == {f"Bearer {KEY}"}
     assert {RULE in call.system for call in server.asked if call.system} == {True, False}
     page = nightly.pull()
     assert page["title"] == f"Learn: {RULE}"
-    assert "simulated" not in page["body"]
-    assert int(ran.outputs["learn.sleep.tokens"]) > 0
-    assert float(ran.outputs["learn.sleep.cost-usd"] or 0) >= 0
+    taken = {name.rpartition(".")[2]: value for name, value in ran.outputs.items() if name.startswith("learn.")}
+    assert int(taken["tokens"]) > 0
+    assert taken["cost-usd"] == ""  # a server on this machine has no price
     assert ran.leaks == []
     told = "\n".join((*ran.lines, ran.summary, json.dumps(page)))
     handed = [path for path in ran.artifacts.rglob("*") if path.is_file()]
