@@ -1,6 +1,6 @@
 """The versions that the action installs: `python -m tests.constraints > actions/sleep/constraints.txt`.
 
-Those of this environment, for every system that the action runs on.
+Those of this environment, for every system that the action runs on, and also for the extras of backends.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+EXTRAS = ("openai", "azure")
 ELSEWHERE = {"colorama": "0.4.6"}  # needed on Windows only, so that it may not be installed here
 _SYSTEMS = (("linux", "Linux", "posix"), ("darwin", "Darwin", "posix"), ("win32", "Windows", "nt"))
 
@@ -22,7 +23,9 @@ def wanted() -> dict[str, list[Requirement]]:
     """What installing the tool pulls in, by name, with what each who wants it asks for."""
     project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))
     found: dict[str, list[Requirement]] = {}
-    left = [Requirement(line) for line in project["project"]["dependencies"]]
+    extras = project["project"]["optional-dependencies"]
+    lines = [*project["project"]["dependencies"], *(line for name in EXTRAS for line in extras[name])]
+    left = [Requirement(line) for line in lines]
     while left:
         one = left.pop()
         name = canonicalize_name(one.name)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from skillopt_git import render
+from skillopt_git import render, roles
 from skillopt_git.commands.demo import write_sessions
 from tests import constraints
 from tests.helpers import Repository
@@ -230,6 +230,8 @@ def test_three_jobs_open_a_pull_request(first: Night) -> None:
         "verdict": "strong",
         "edits-proposed": "1",
         "edits-rejected": "0",
+        "tokens": "",
+        "cost-usd": "",
         "report-path": "",
     }
     assert re.fullmatch(r"\d{8}T\d{6}Z-[0-9a-f]{8}", proposed.outputs["run-id"])
@@ -359,6 +361,7 @@ DEPENDABOT = {"event_name": "push", "actor": "dependabot[bot]"}
         ("learn", {"event": FROM_A_FORK, "github": {"event_name": "pull_request_target"}}, "from a fork"),
         ("learn", {"event": FORK}, "no key of a model"),
         ("learn", {"event": FORK, "inputs": {"backend": "claude"}}, "no key of a model"),
+        ("learn", {"event": FORK, "extra": {"ANTHROPIC_API_KEY": "", "OPENAI_API_KEY": ""}}, "no key of a model"),
         ("run", {"event": FORK, "inputs": {"token": READS}}, "no key of a model"),
         ("prepare", {"extra": {"SKILLOPT_DISABLED": "1"}}, "SKILLOPT_DISABLED is set"),
     ],
@@ -381,6 +384,7 @@ def test_what_cannot_be_done_is_skipped(act: Act, command: str, about: dict[str,
         {"github": {"event_name": "schedule", "actor": "dependabot[bot]"}},  # it merged a change of the workflow
         {"event": FORK, "inputs": {"backend": "mock"}},
         {"event": FORK, "extra": {"ANTHROPIC_API_KEY": KEY}},
+        {"event": FORK, "extra": {"CLAUDE_CODE_OAUTH_TOKEN": KEY}},
         {"event": {"pull_request": {"head": {"repo": {"full_name": "acme/acme-api"}}}}},
     ],
 )
@@ -472,6 +476,87 @@ def test_a_failure_is_one_annotation(act: Act, code: int, why: str) -> None:
 
     assert done.code == code
     assert len(re.findall(rf"^::error .*{why}.*\(exit {code}\)", done.log, re.MULTILINE)) == 1
+
+
+# --- models ------------------------------------------------------------------------------------------------------
+
+CHOSEN = {
+    "backend": ("SKILLOPT_REPLAY_BACKEND", "openai"),
+    "model": ("SKILLOPT_REPLAY_MODEL", "model-1"),
+    "optimizer-backend": ("SKILLOPT_REPLAY_OPTIMIZER_BACKEND", "anthropic"),
+    "optimizer-model": ("SKILLOPT_REPLAY_OPTIMIZER_MODEL", "model-2"),
+    "base-url": ("SKILLOPT_REPLAY_BASE_URL", "https://models.acme.example/v1"),
+    "send": ("SKILLOPT_REPLAY_SEND", "reviewed"),
+    "budget-tokens": ("SKILLOPT_BUDGET_TOKENS", "1000"),
+    "budget-usd": ("SKILLOPT_BUDGET_USD", "1.5"),
+    "budget-minutes": ("SKILLOPT_BUDGET_MINUTES", "30"),
+}
+
+
+def chosen(log: str) -> dict[str, str]:
+    """What of the settings was in the environment of the tool."""
+    pairs = (
+        line.partition("=") for line in log.splitlines() if line.startswith(("SKILLOPT_REPLAY", "SKILLOPT_BUDGET"))
+    )
+    return {name: value for name, _, value in pairs}
+
+
+def test_what_is_asked_for_goes_before_the_settings_and_what_is_not_is_left_to_them(act: Act) -> None:
+    """Also to those that the job has in its environment."""
+    inputs = {name: value for name, (_, value) in CHOSEN.items()}
+    own = {"SKILLOPT_REPLAY_SEND": "mined", "SKILLOPT_REPLAY_JOBS": "4"}
+
+    asked, silent = (act("learn", tool="env >&2", inputs=given, extra=own) for given in (inputs, {}))
+
+    assert chosen(asked.log) == dict(CHOSEN.values()) | {"SKILLOPT_REPLAY_JOBS": "4"}
+    assert chosen(silent.log) == own
+
+
+def test_nothing_is_sent_that_nobody_allowed(runner: Runner) -> None:
+    """By itself the action sends nothing, and says what to set."""
+    done = runner.act(runner.job("learn"), {"command": "learn", "backend": "anthropic"}, {"ANTHROPIC_API_KEY": KEY})
+
+    assert (done.code, done.outputs["ready"]) == (2, "")
+    assert "nobody said what may be sent to anthropic" in done.log
+    assert "replay.send" in done.log
+    assert KEY not in done.log
+
+
+def test_the_workflow_says_what_may_be_sent(written: Path) -> None:
+    """Reviewed tasks: it is what a runner has. It ends by itself before the runner would end it."""
+    learn = read(written)["jobs"]["learn"]
+    (step,) = [step for step in learn["steps"] if step.get("id") == "night"]
+    assert step["with"]["send"] == "reviewed"
+    assert float(step["with"]["budget-minutes"]) < learn["timeout-minutes"]
+    keys = {key for name in ("anthropic", "openai", "azure_openai") for key in roles.about(name).keys}
+    assert keys - {"ANTHROPIC_AUTH_TOKEN"} == step["env"].keys()
+
+
+@pytest.mark.parametrize(
+    ("about", "extra"),
+    [
+        ({"inputs": {"backend": "anthropic"}}, ""),
+        ({"inputs": {"backend": "openai"}}, "[openai]"),
+        ({"inputs": {"backend": "anthropic", "optimizer-backend": "openai"}}, "[openai]"),
+        ({"inputs": {"backend": "azure_openai", "optimizer-backend": "openai"}}, "[azure]"),
+        ({"extra": {"SKILLOPT_REPLAY_BACKEND": "azure_openai"}}, "[azure]"),
+    ],
+)
+def test_the_action_installs_what_the_backends_need(
+    runner: Runner, tmp_path: Path, about: dict[str, Any], extra: str
+) -> None:
+    """At the versions it names, as all else."""
+    python = tmp_path / "python"
+    words = '*" venv "*) mkdir -p "$5/bin"; cp "$0" "$5/bin/python" ;; *" pip "*) echo "$@" ;;'
+    python.write_text(f'#!/bin/sh\ncase "$*" in {words} esac\n')
+    python.chmod(0o755)
+    job = runner.job("learn")
+    (job.temp / "skillopt-venv" / ".ready").unlink()
+
+    done = runner.act(job, {"command": "learn", "python": str(python), **about.get("inputs", {})}, about.get("extra"))
+
+    (installed,) = [line for line in done.log.splitlines() if " pip install " in line]
+    assert installed.endswith(f"--constraint {ACTION}/constraints.txt {ACTION}/../..{extra}")
 
 
 # --- credentials -------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The nightly workflow as users get it, run by act against the rig: three nights, and one with a wrong token."""
+"""The nightly workflow as users get it, run by act against the rig: three nights, one with a model, one that fails."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 
 from skillopt_git import render
+from skillopt_git.doors import PROBE
 from skillopt_git.tasksfile import composed, file_text
 from tests.helpers import Repository
+from tests.modelserver import Asked as Call
+from tests.modelserver import Given, Said, serving
 from tests.reviewed import NEED, RULE, bank_task
 from tests.rig.accounts import ALICE, ROBOT
 from tests.rig.frontdoor import FrontDoor
@@ -66,12 +69,17 @@ class Nightly:
 
 @pytest.fixture
 def nightly(hub: FrontDoor, act: Runner, tmp_path: Path) -> Nightly:
+    return set_up(hub, act, tmp_path, SKILLOPT_BACKEND="mock")
+
+
+def set_up(hub: FrontDoor, act: Runner, tmp_path: Path, **variables: str) -> Nightly:
+    """With these variables of the repository; act takes none by file."""
     clone = hub.clone(NAME, tmp_path / "clone", ALICE)
     text = PINNED.sub("./actions/sleep", render.workflow(repository="acme/skillopt-git", commit="0" * 40, version="1"))
     text = text.replace("command: propose\n", 'command: propose\n          allow-simulated: "true"\n')
     python = _interpreter(tmp_path / "python")
     text = re.sub(r"( +)command: \w+\n", rf"\g<0>\1python: {python}\n", text)
-    text = text.replace("${{ vars.SKILLOPT_BACKEND }}", "mock")
+    text = re.sub(r"\$\{\{ vars\.(\w+) \}\}", lambda found: f"'{variables.get(found[1], '')}'", text)
     files: dict[str, str | bytes] = {".github/workflows/skillopt.yml": text}
     for path in (ROOT / "actions" / "sleep").iterdir():
         files[f"actions/sleep/{path.name}"] = path.read_text()
@@ -125,6 +133,40 @@ def test_three_nights_by_the_workflow(nightly: Nightly) -> None:
     for ran in (first, second, third):
         assert ran.leaks == []
         assert KEY not in "\n".join(ran.lines)
+
+
+def obedient(call: Call) -> Given:
+    """A target that keeps to what it is told, and an optimizer that words the wish."""
+    if call.system:
+        return Said(text=f"Ran {'pnpm' if RULE in call.system else 'npm'} install.")
+    if call.user == PROBE:
+        return Said(text="OK")
+    return Said(text=json.dumps({"edits": [{"op": "add", "text": RULE, "reason": "It was asked for."}]}))
+
+
+def test_a_night_with_a_model(hub: FrontDoor, act: Runner, tmp_path: Path) -> None:
+    """Its key reaches the model's server and nothing else: no log, no file that a job hands on, no page."""
+    with serving(obedient) as server:
+        address = {"SKILLOPT_BASE_URL": server.url, "SKILLOPT_BUDGET_TOKENS": "1000000"}
+        nightly = set_up(hub, act, tmp_path, SKILLOPT_BACKEND="anthropic", **address)
+        nightly.share(NEED, RULE, "pnpm", 4)
+
+        ran = nightly.night()
+
+    assert ran.code == 0, ran.lines[-60:]
+    assert {call.headers["authorization"] for call in server.asked} == {f"Bearer {KEY}"}
+    assert {RULE in call.system for call in server.asked if call.system} == {True, False}
+    page = nightly.pull()
+    assert page["title"] == f"Learn: {RULE}"
+    taken = {name.rpartition(".")[2]: value for name, value in ran.outputs.items() if name.startswith("learn.")}
+    assert int(taken["tokens"]) > 0
+    assert taken["cost-usd"] == ""  # a server on this machine has no price
+    assert ran.leaks == []
+    told = "\n".join((*ran.lines, ran.summary, json.dumps(page)))
+    handed = [path for path in ran.artifacts.rglob("*") if path.is_file()]
+    assert handed
+    assert [path for path in handed if KEY.encode() in path.read_bytes()] == []
+    assert KEY not in told
 
 
 def test_a_wrong_token_fails_cleanly(nightly: Nightly) -> None:

@@ -81,7 +81,8 @@ leave_early() {
     "" | 0 | false) ;;
     *) skip "SKILLOPT_DISABLED is set" ;;
   esac
-  if [[ $FORK == true && $COMMAND =~ ^(learn|run)$ && $BACKEND != mock ]] && ! env | grep '_API_KEY=.' >/dev/null; then
+  if [[ $FORK == true && $COMMAND =~ ^(learn|run)$ && $BACKEND != mock ]] &&
+    ! env | grep -E '_(API_KEY|AUTH_TOKEN|OAUTH_TOKEN)=.' >/dev/null; then
     skip "this fork has no key of a model"
   fi
 }
@@ -102,6 +103,24 @@ check_keys() {
 
 # --- making ready ------------------------------------------------------------
 
+# What was asked for by inputs goes before every file of settings; what was not is left to them.
+settings() {
+  local pair
+  for pair in "REPLAY_BACKEND=$BACKEND" "REPLAY_MODEL=$MODEL" "REPLAY_OPTIMIZER_BACKEND=$OPTIMIZER_BACKEND" \
+    "REPLAY_OPTIMIZER_MODEL=$OPTIMIZER_MODEL" "REPLAY_BASE_URL=$BASE_URL" "REPLAY_SEND=$SEND" \
+    "BUDGET_TOKENS=$BUDGET_TOKENS" "BUDGET_USD=$BUDGET_USD" "BUDGET_MINUTES=$BUDGET_MINUTES"; do
+    if [[ -n ${pair#*=} ]]; then export "SKILLOPT_$pair"; fi
+  done
+}
+
+# What the chosen backends need beside; what Azure does holds the other's too.
+extra() {
+  case "${SKILLOPT_REPLAY_BACKEND:-} ${SKILLOPT_REPLAY_OPTIMIZER_BACKEND:-} ${SKILLOPT_REPLAY_RECORD:-}" in
+    *azure_openai*) echo "[azure]" ;;
+    *openai*) echo "[openai]" ;;
+  esac
+}
+
 interpreter() {
   local name
   if [[ -n $PYTHON ]]; then set -- "$PYTHON"; else set -- python3 python; fi
@@ -120,7 +139,7 @@ install() {
   found=$(interpreter) || refuse "there is no Python 3.11 or newer: the input 'python' may name one"
   "$found" -I -m venv --clear "$venv"
   "$python" -I -m pip install --quiet --disable-pip-version-check \
-    --constraint "$GITHUB_ACTION_PATH/constraints.txt" "$GITHUB_ACTION_PATH/../.."
+    --constraint "$GITHUB_ACTION_PATH/constraints.txt" "$GITHUB_ACTION_PATH/../..$(extra)"
   touch "$venv/.ready"
 }
 
@@ -189,8 +208,7 @@ check_command
 leave_early
 check_keys
 unset GITHUB_ENV GITHUB_PATH # nothing that runs here chooses what later steps run
-if [[ -n $BACKEND ]]; then export SKILLOPT_REPLAY_BACKEND=$BACKEND; fi
-if [[ -n $MODEL ]]; then export SKILLOPT_REPLAY_MODEL=$MODEL; fi
+settings
 mkdir -p "$ARTIFACT_PATH"
 install
 "$COMMAND"

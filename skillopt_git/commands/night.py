@@ -128,6 +128,8 @@ def verb(kind: Literal["run", "dry-run", "learn"]) -> Callable[..., None]:
             console.json(ran.record)
         else:
             console.markdown(ran.report)
+        if kind != "dry-run":
+            console.outputs(_spent(ran))
         if kind == "run":
             console.outputs(_outputs(ran))
             console.summary(ran.summary)
@@ -156,3 +158,9 @@ def _outputs(ran: Ran) -> dict[str, str]:
         "verdict": record["verdict"] or "",
         "report-path": str(ran.page or ""),
     }
+
+
+def _spent(ran: Ran) -> dict[str, str]:
+    """What models took. Empty is what nobody counted, or of which nobody knows the price."""
+    tokens, usd = ran.record["tokens"], ran.record["cost_usd"]
+    return {"tokens": "" if tokens is None else str(tokens), "cost-usd": "" if usd is None else f"{usd:.4f}"}
