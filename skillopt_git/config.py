@@ -141,8 +141,8 @@ class Replay:
     )
     send: Literal["", "reviewed", "mined"] = _setting(
         "",
-        "What may leave this machine for a model: `reviewed`: only tasks that people reviewed; `mined`: also what was "
-        "mined from sessions, redacted. Empty: nothing, and a run with such a backend says so.",
+        "What may leave this machine for a model: `reviewed`: only tasks that people reviewed; `mined`: also "
+        "sessions, and what was mined from them, redacted. Empty: nothing, and a run with such a backend says so.",
         PERSONAL,
     )
     api: Literal["auto", "chat", "responses"] = _setting(
