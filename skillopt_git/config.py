@@ -92,7 +92,7 @@ class Mine:
     with_: Literal["auto", "rules", "model"] = _setting(
         "auto",
         "What finds tasks in sessions: `rules` (phrases by which people correct an agent), `model` (the optimizer "
-        'reads them too; needs `replay.send = "mined"`), or `auto`: the model where it may.',
+        "reads them too: on this machine, or where `replay.send` is `mined`), or `auto`: the model where it may.",
     )
     target_task_filter: bool = _setting(
         False, "Mine up to three times `max_tasks` and keep tasks that used the target skill or share its words."
