@@ -99,10 +99,11 @@ empty. There is no default, for what answers decides what the figures mean.
 
 Nothing, until you say what may: `replay.send` in your own settings file, in the environment, or as the answer to the
 one question of `skillopt-git init`. `"reviewed"` sends only tasks that people reviewed (`.skillopt/tasks/`), `"mined"`
-also what was mined from your sessions, after secrets, addresses and names of homes were taken out. Beside these tasks a
-model hears the documents that are taught (as they are on the base branch), the wishes behind the tasks, the model's own
-earlier answers, `propose.preferences`, and what people refused, with their reasons. Never: tool output, other files,
-what is marked personal.
+also your sessions, after secrets, addresses and names of homes were taken out: the tasks that were mined from them and,
+unless `mine.with = "rules"`, what you typed and what the agent answered, in which the optimizer looks for more, each
+session once. Beside these a model hears the documents that are taught (as they are on the base branch), the wishes
+behind the tasks, the model's own earlier answers, `propose.preferences`, and what people refused, with their reasons.
+Never: tool output, other files, what is marked personal.
 
 - Requests go to the backend's own hosts, to `replay.base_url` and to `replay.hosts`; an address that an environment
   variable brings along counts only if its host is among these (exit 5 otherwise). No redirect is followed.

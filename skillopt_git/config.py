@@ -85,7 +85,7 @@ class Mine:
     with_: Literal["auto", "rules", "model"] = _setting(
         "auto",
         "What finds tasks in sessions: `rules` (phrases by which people correct an agent), `model` (the optimizer "
-        "reads them too; `replay.send` must be `mined` for it), or `auto`: the model where it may.",
+        "reads them too: on this machine, or where `replay.send` is `mined`), or `auto`: the model where it may.",
     )
     target_task_filter: bool = _setting(
         False, "Mine up to three times `max_tasks` and keep tasks that used the target skill or share its words."
@@ -134,8 +134,8 @@ class Replay:
     )
     send: Literal["", "reviewed", "mined"] = _setting(
         "",
-        "What may leave this machine for a model: `reviewed`: only tasks that people reviewed; `mined`: also what was "
-        "mined from sessions, redacted. Empty: nothing, and a run with such a backend says so.",
+        "What may leave this machine for a model: `reviewed`: only tasks that people reviewed; `mined`: also "
+        "sessions, and what was mined from them, redacted. Empty: nothing, and a run with such a backend says so.",
         PERSONAL,
     )
     api: Literal["auto", "chat", "responses"] = _setting(

@@ -16,7 +16,8 @@ QUESTION = """\
 When a model answers and reflects, it is sent your repository's instructions and the tasks it is to try. What may that
 be, from this machine?
   reviewed  only tasks that people reviewed, in .skillopt/tasks/
-  mined     also what was mined from your sessions; secrets, addresses and names of homes are taken out first
+  mined     also your sessions, what you typed and what was answered, in which the optimizer looks for tasks, and the
+            tasks; secrets, addresses and names of homes are taken out first
 `skillopt-git dry-run --outgoing` shows every word of it beforehand. Enter alone decides nothing, and sends nothing."""
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from skillopt_git.bank import Admitted, Bank, admit, merge, shareable
+from skillopt_git.bank import Admitted, Bank, admit, merge, shareable, withheld
 from skillopt_git.config import Config
 from skillopt_git.doors import probe
 from skillopt_git.errors import BackendError, BudgetSpent
@@ -174,9 +174,8 @@ def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener, a
     read = _read(inputs.reading, now, notify)
     bank = inputs.bank
     told = Told()
-    if asks is not None and read is not None and read.sessions:
-        told = asks(read.sessions, shareable(bank).needs.values())
-        read = read.leaving(told.unread)
+    if asks is not None and read is not None:
+        told, read = _by_model(asks, read, bank)
     mined = mine(
         read.sessions if read else (),
         needs={**inputs.history.worded, **_needs(inputs)},
@@ -198,6 +197,19 @@ def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener, a
     known = _known(read, private, admitted, inputs)
     notify(Mined(len(known.tasks), len(known.needs)))
     return replace(known, personal=len(private.tasks) - len(open_.tasks), told=told)
+
+
+def _by_model(asks: Asks, read: Harvest, bank: Bank) -> tuple[Told, Harvest]:
+    """What a model finds in the sessions, but for those in which something personal was said. Those that the budget
+    left are read again another night."""
+    open_ = shareable(bank)
+    personal = withheld(bank)
+    tasks = {task.id for task in open_.tasks}
+    hidden = {name for task in bank.tasks if task.id not in tasks for name in task.sessions}
+    hidden |= {item.session for item in bank.sightings if item.need in personal}
+    places = [place for place, session in enumerate(read.sessions) if session.id not in hidden]
+    told = asks([read.sessions[place] for place in places], open_.needs.values()) if places else Told()
+    return told, read.leaving({places[at] for at in told.unread})
 
 
 def _needs(inputs: Inputs) -> dict[str, str]:

@@ -69,9 +69,9 @@ def refuse_unasked(destinations: Sequence[Destination], send: str) -> None:
     if away and not send:
         raise UsageError(
             f"nobody said what may be sent to {' and '.join(away)}",
-            '`replay.send = "reviewed"` sends only tasks that people reviewed, "mined" also what was mined from your '
-            "sessions, redacted; `skillopt-git init` asks, your own settings file or SKILLOPT_REPLAY_SEND says it, and "
-            "`skillopt-git dry-run --outgoing` shows what it would be",
+            '`replay.send = "reviewed"` sends only tasks that people reviewed, "mined" also your sessions and what was '
+            "mined from them, redacted; `skillopt-git init` asks, your own settings file or SKILLOPT_REPLAY_SEND says "
+            "it, and `skillopt-git dry-run --outgoing` shows what it would be",
         )
 
 

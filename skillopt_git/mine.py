@@ -5,7 +5,7 @@ A task is what was asked before an answer that somebody remarked on; its needs a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -121,6 +121,7 @@ class _Book:
         self._claimed: list[tuple[Hint, str]] = []
         self._parts: dict[str, list[_Part]] = {}
         self._waiting: dict[Said, tuple[Remark, Voice]] = {}
+        self._placed: set[tuple[str, str]] = set()  # turns and needs
         self._seen = {item.turn: item.session for item in (*sightings, *(hint.sighting for hint in hints))}
         for item in sightings:
             register.heard(item.need, item.rule, item.moved)
@@ -182,12 +183,16 @@ class _Book:
             self._parts.setdefault(remark.task, []).append(_Part(remark, tuple(needed)))
 
     def _sight(self, remark: Remark, voice: Voice, need: str) -> None:
+        self._placed.add((remark.turn, need))
         self._sightings.setdefault((remark.turn, need), _sighting(remark, voice, need))
 
     def mined(self, known: Mapping[str, Task], guards: Iterable[Task] = ()) -> Mined:
         register = self._register
         tasks = {name: _task(parts, register) for name, parts in self._parts.items()}
-        tasks = {task.id: task for task in guards} | tasks
+        unread = {(item.task, item.need) for key, item in self._sightings.items() if key not in self._placed}
+        tasks = {task.id: task for task in guards} | {
+            name: self._by_all(task, known.get(name), unread) for name, task in tasks.items()
+        }
         for hint, need in self._claimed:
             self._sightings.setdefault((hint.sighting.turn, need), replace(hint.sighting, need=need))
             if hint.task is None:
@@ -202,6 +207,17 @@ class _Book:
             hints=tuple(waiting[-MOST_HINTS:]),
             replaced=kept(register.replaced, register.needs),
         )
+
+    def _by_all(self, task: Task, before: Task | None, unread: Collection[tuple[str | None, str]]) -> Task:
+        """What a model told of a task on an earlier night stands where tonight only rules read its session.
+
+        `unread` are tasks and needs by sightings that nobody told of tonight.
+        """
+        if before is None or not any((task.id, need) in unread for need in set(before.needs) - set(task.needs)):
+            return task
+        for need in task.needs:
+            before = _with_need(before, need, self._register, task.examples)
+        return before
 
     def _hint(self, said: Said, tasks: Mapping[str, Task]) -> Hint:
         if said in self._hints:

@@ -80,8 +80,8 @@ class Told:
         failed = Counter(item.kind for item in self.failures)
         kinds = ", ".join(f"{kind} ({count})" for kind, count in failed.most_common())
         count = len(self.failures)
-        by_rules = f"{_sessions(count)} the model could not read, and rules alone did: {kinds}"
-        later = f"{_sessions(len(self.unread))} the budget left for another night; tonight rules alone read them"
+        by_rules = f"{_sessions(count)} that the model could not read, rules alone did: {kinds}"
+        later = f"{_sessions(len(self.unread))} for which the budget had no room: another night's model reads them"
         return (*([by_rules] if count else ()), *([later] if self.unread else ()))
 
 

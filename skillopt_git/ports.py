@@ -40,13 +40,15 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a call used. `input_tokens` are all that were sent; of these `cached_tokens` were read from the provider's
-    prompt cache and `written_tokens` put into it. `cost_usd` is None where no price is known."""
+    prompt cache and `written_tokens` put into it. `cost_usd` is None where no price is known. `batched`: it was sent in
+    a batch, at the price of one."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
     cached_tokens: int = 0
     written_tokens: int = 0
+    batched: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +63,13 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class CallFailed:
-    """A call that gave no answer: a value, never an empty string and never a zero."""
+    """A call that gave no answer: a value, never an empty string and never a zero. `usage` is what its attempts are
+    known to have used all the same; None where nobody said."""
 
     kind: FailureKind
     message: str
     retryable: bool = False
+    usage: Usage | None = None
 
 
 class Redaction(Protocol):

@@ -214,7 +214,7 @@ def limited(
     opened: Opened, part: Part, config: Config, purse: Purse | None, environ: Mapping[str, str] = os.environ
 ) -> Opened:
     """With each call paid from the purse. Raises `UsageError` where a limit in dollars could not be kept."""
-    if purse is None:
+    if purse is None or opened.free:
         return opened
     asked, rates = opened.backend, rates_of(part, config, environ)
     refuse_unpriced(config.budget, asked.name, asked.model, rates)

@@ -219,6 +219,18 @@ def test_the_ledger_lies_where_nothing_of_the_users_is(ref: str, fits: bool, roo
         assert "propose.ledger_ref must be below refs/skillopt/" in problems(root)[0]
 
 
+@pytest.mark.parametrize(
+    "outside", ["../skills", "/srv/skills", "a//b", "", ".", "a\\\\b", "a/../b", ":skills", "a\\nb"]
+)
+def test_folders_of_skills_lie_in_the_repository(outside: str, root: Path) -> None:
+    """A relative path, spelled plainly; one may end with a slash."""
+    (root / FILE_NAME).write_text('[documents]\nskill_roots = ["tools/skills", "skills/"]\n')
+    assert load(root, environ={}).documents.skill_roots == ("tools/skills", "skills/")
+
+    (root / FILE_NAME).write_text(f'[documents]\nskill_roots = ["tools/skills", "{outside}"]\n')
+    assert problems(root)[0].startswith("documents.skill_roots must be folders within the repository; see ")
+
+
 def test_a_mistyped_variable_is_an_error() -> None:
     """A name in one of our sections that is no setting is a typing error."""
     environ = {"HOME": "/nonexistent", "SKILLOPT_GATE_MIXED_WEIGTH": "0.5"}

@@ -197,7 +197,7 @@ def test_an_answer_that_stays_broken_is_a_failed_call_and_rules_alone_read_that_
     mined = mine(said, needs={}, reader=READER, further=got.remarks, guards=got.guards)
 
     assert [item.kind for item in got.failures] == ["schema"]
-    assert got.notes == ("1 session the model could not read, and rules alone did: schema (1)",)
+    assert got.notes == ("1 session that the model could not read, rules alone did: schema (1)",)
     assert set(mined.needs.values()) == {RULE, FINNISH}
 
 
@@ -225,7 +225,7 @@ def test_what_the_budget_left_is_unread_and_not_failed() -> None:
     got, _ = telling(*said, script=lambda _: replies.pop(0))
 
     assert (sorted(got.unread), got.failures, len(got.remarks)) == ([1, 2], (), 1)
-    assert got.notes == ("2 sessions the budget left for another night; tonight rules alone read them",)
+    assert got.notes == ("2 sessions for which the budget had no room: another night's model reads them",)
 
 
 def test_a_budget_that_leaves_all_sessions_ends_no_night() -> None:
@@ -483,6 +483,18 @@ def test_a_session_that_is_read_again_counts_once() -> None:
     assert (again.sightings, again.tasks, again.needs) == (first.sightings, first.tasks, first.needs)
 
 
+def test_what_the_model_told_stands_when_only_rules_read_the_session_again() -> None:
+    """As in a simulated night: the task keeps the need and the checks, and what the rules find is told anew."""
+    one = session("s1", *PNPM_SAID, "Ja kommentit suomeksi, olisi kiva", "< Ok, pnpm: // yrittää")
+    heard, _ = telling(one, script=lambda _: answer(found(wished=3)))
+    first = mine([one], needs={}, reader=READER, further=heard.remarks)
+
+    again = mine([one], needs=first.needs, sightings=first.sightings, tasks=first.tasks, reader=READER)
+
+    assert [sorted(item.needs) for item in again.tasks] == [sorted((need_id(RULE), need_id(FINNISH)))]
+    assert again.tasks == first.tasks
+
+
 def test_a_copied_session_counts_once() -> None:
     """A fork holds the turns of the first."""
     copies = (session("s1", *SAID), session("s2", *SAID, minute=9, copied="s1"))
@@ -664,13 +676,27 @@ def test_the_checkpoint_moves_to_the_oldest_session_that_the_budget_left(
     code, record, told_ = night("run")
     assert code == 0, told_
     assert record["tasks"] == 2
-    assert "2 sessions the budget left for another night; tonight rules alone read them" in record["notes"]
+    assert "2 sessions for which the budget had no room: another night's model reads them" in record["notes"]
 
     THIS.__dict__["MODEL"] = replace(MODEL, script=understands)
     code, record, _ = night("run")
 
     assert (code, record["sessions"], record["tasks"]) == (0, 2, 4)
     assert night("run")[1]["sessions"] == 0
+
+
+def test_a_budget_that_has_no_room_for_a_probe_leaves_all_sessions(night: Say, home: Path, repo: Repository) -> None:
+    """Rules read them; where nothing recurred the night is over, and the next reads them again."""
+    sessions(home, repo, DIALOGUES[:1])
+    THIS.__dict__["MODEL"] = replace(MODEL, health=CallFailed("budget", "spent"))
+
+    code, record, told_ = night("run")
+    assert (code, record["sessions"], MODEL.asked) == (0, 1, []), told_
+    assert "1 session for which the budget had no room: another night's model reads them" in record["notes"]
+
+    THIS.__dict__["MODEL"] = replace(MODEL, health=Reply(text="OK"))
+    assert night("run")[1]["sessions"] == 1
+    assert purposes() == ["mine"]
 
 
 def test_a_broken_answer_is_told_in_the_record(night: Say, home: Path, repo: Repository) -> None:
@@ -685,7 +711,7 @@ def test_a_broken_answer_is_told_in_the_record(night: Say, home: Path, repo: Rep
 
     assert code == 0
     assert RULE in taught(repo, record["branch"], SKILL)
-    assert "4 sessions the model could not read, and rules alone did: schema (4)" in record["notes"]
+    assert "4 sessions that the model could not read, rules alone did: schema (4)" in record["notes"]
 
 
 def test_a_rehearsal_shows_what_of_sessions_would_be_sent(night: Say, home: Path, repo: Repository) -> None:
@@ -712,7 +738,7 @@ def test_harvest_asks_nobody(night: Say, home: Path, repo: Repository) -> None:
 
 
 def test_a_personal_wish_is_told_to_no_model(night: Say, home: Path, repo: Repository) -> None:
-    """Nor is it among those that were heard before."""
+    """Nor is it among those that were heard before; the sessions in which it was said are not shown again."""
     sessions(home, repo, DIALOGUES[:2])
     night("run")
     bank = repo.path / ".git" / "skillopt" / "bank.json"
@@ -725,8 +751,9 @@ def test_a_personal_wish_is_told_to_no_model(night: Say, home: Path, repo: Repos
     night("run", "--lookback-hours", "0")
 
     asked = [request for request in MODEL.asked if request.purpose == "mine"]
-    assert asked
+    assert len(asked) == 2
     assert all("heard before" not in request.ask for request in asked)
+    assert not any(text in request.ask for request in asked for dialogue in DIALOGUES[:2] for text in dialogue[::2])
 
 
 def test_who_may_read_sessions_is_decided_by_where_the_optimizer_is() -> None:

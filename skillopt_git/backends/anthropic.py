@@ -292,7 +292,7 @@ def door(asked: Asked) -> Opened:
         batches=batches,
         lessons=Lessons(thinks=_thinks(model)),
     )
-    return Opened(backend=claude, together=chosen.batch)
+    return Opened(backend=claude, together=chosen.batch, beyond=THOUGHTS)
 
 
 def _thinks(model: str) -> bool:

@@ -321,4 +321,4 @@ def door(asked: Asked) -> Opened:
     header = tape.headers.get(asked.role) or next(iter(tape.headers.values()), None)
     if header is None:
         raise ConfigError(f"{path} holds no recording", AGAIN)
-    return Opened(backend=Replayed(tape=tape, header=header, prompts=asked.prompts))
+    return Opened(backend=Replayed(tape=tape, header=header, prompts=asked.prompts), free=True)

@@ -230,4 +230,4 @@ def door(asked: Asked) -> Opened:
         redact=asked.redact,
         model=asked.model or ABOUT.model,
     )
-    return Opened(backend=backend, together=True, settle=backend.settle)
+    return Opened(backend=backend, together=True, free=True, settle=backend.settle)

@@ -38,8 +38,8 @@ def command(
     send: Annotated[
         str | None,
         typer.Option(
-            help="What models may be sent: `reviewed` (tasks that people reviewed) or `mined` (also what was mined "
-            "from your sessions, redacted). Without it, `init` asks once, on a terminal.",
+            help="What models may be sent: `reviewed` (tasks that people reviewed) or `mined` (also your "
+            "sessions and what was mined from them, redacted). Without it, `init` asks once, on a terminal.",
         ),
     ] = None,
     json: AsJson = False,
