@@ -29,7 +29,7 @@ class About:
 
     `documents` says how the documents reach the model, `keys` which environment variables may hold the key, `hosts`
     what is spoken to where no address is set: exact names, or suffixes that begin with a dot. `extra` is the extra of
-    this package that it needs, `program` the program.
+    this package that it needs, `library` what that brings, `program` the program.
     """
 
     name: str
@@ -43,7 +43,10 @@ class About:
     keys: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     address: str = ""  # the environment variable that holds an address
+    variables: tuple[str, ...] = ()  # of the environment, that it reads beside
+    login: bool = False  # whether it may be opened without a key
     extra: str = ""
+    library: str = ""
     program: str = ""
     sends: bool = True  # whether anything leaves this machine
 

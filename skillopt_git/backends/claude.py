@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from skillopt_git import programs
-from skillopt_git.backends.claude_environment import KEYS, child_environment, secrets
+from skillopt_git.backends.claude_environment import CLOUDS, KEYS, child_environment, secrets
 from skillopt_git.cleaning import REPLAY_FOLDER
 from skillopt_git.doors import About, Asked, Opened, failed, spoken
 from skillopt_git.errors import ConfigError
@@ -52,6 +52,8 @@ ABOUT = About(
     keys=KEYS,
     hosts=("api.anthropic.com", "platform.claude.com"),
     address="ANTHROPIC_BASE_URL",
+    variables=CLOUDS,
+    login=True,
     program="claude",
 )
 

@@ -35,6 +35,7 @@ ABOUT = About(
     hosts=OPENAI,
     address="OPENAI_BASE_URL",
     extra="openai",
+    library="openai",
 )
 
 

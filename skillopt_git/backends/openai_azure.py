@@ -32,7 +32,10 @@ ABOUT = About(
     keys=("AZURE_OPENAI_API_KEY",),
     hosts=AZURE,
     address="AZURE_OPENAI_ENDPOINT",
+    variables=(VERSION, "AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_SECRET"),
+    login=True,
     extra="azure",
+    library="openai",
 )
 
 
