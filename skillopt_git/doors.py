@@ -21,6 +21,7 @@ from skillopt_git.ports import Backend, CallFailed, Request, Role
 from skillopt_git.prompts import SHIPPED, Prompts
 
 PROBE = "Reply with the single word OK."
+THERE = ("empty", "truncated")  # failures of a model that is there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +140,7 @@ def probe(backend: Backend, role: Role, sample: str) -> CallFailed | None:
     asked = Request(role=role, purpose="probe", ask=PROBE, max_tokens=64, sample=sample)
     (reply,) = backend.complete([asked])
     # A model that thinks aloud may have said nothing visible within so few tokens: it is there all the same.
-    dead = isinstance(reply, CallFailed) and reply.kind not in ("empty", "truncated")
+    dead = isinstance(reply, CallFailed) and reply.kind not in THERE
     return reply if isinstance(reply, CallFailed) and dead else None
 
 
