@@ -131,14 +131,14 @@ tasks that are marked as personal.
 ## What it costs
 
 `budget.tokens`, `budget.usd` and `budget.minutes` bound a night, `budget.week_tokens`, `budget.week_usd` and
-`budget.week_minutes` seven days of this clone ([configuration.md](configuration.md#budget)). Each call reserves the most
-it may cost before it is made, so however many are under way, together they stay within every limit. At the limit what
-is judged is finished, the rest is told, and the run ends with exit 0; the next night goes on from the answers that are
-there. Nothing is asked twice within a run, and an answer that is in the call cache costs nothing.
+`budget.week_minutes` seven days of this clone ([configuration.md](configuration.md#budget)). Each call reserves the
+most it may cost before it is made, so however many are under way, together they stay within every limit. At the limit
+what is judged is finished, the rest is told, and the run ends with exit 0; the next night goes on from the answers that
+are there. Nothing is asked twice within a run, and an answer that is in the call cache costs nothing.
 
-Prices come from a table in an installed package, and nothing is asked of a server for them:
-{source}. What a model costs that is not in it is unknown, never 0: then tokens are
-counted, and a limit in dollars is refused (exit 2). A server on this machine has no price.
+Prices are those of the installed table, {table}, and no server is asked for them; `run --estimate` says how
+new it is. What a model costs that is not in it is unknown, never 0: then tokens are counted, and a limit in dollars is
+refused (exit 2). A server on this machine has no price.
 
 ## What models are asked
 
@@ -230,7 +230,7 @@ def backends_page() -> str:
     every = [roles.about(name) for name in sorted(roles.BACKENDS)]
     rows = [f"| `{item.name}` | {item.title} | {_sent(item)} |" for item in every]
     table = "| backend | | what is sent goes to |\n|---|---|---|\n" + "\n".join(rows) + "\n"
-    introduction = BACKENDS_INTRODUCTION.format(source=prices.source(), kinds=_kinds())
+    introduction = BACKENDS_INTRODUCTION.format(table=prices.table(), kinds=_kinds())
     return "\n".join([introduction, "## The backends\n", table, *map(_backend, every), EXAMPLES])
 
 
