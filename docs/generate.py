@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from itertools import groupby
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Le
 
-from skillopt_git import roles
+from skillopt_git import prices, roles
 from skillopt_git.config import PERSONAL, Config, Setting, settings
-from skillopt_git.doors import About
+from skillopt_git.doors import THERE, About
+from skillopt_git.errors import MeasurementInvalid
+from skillopt_git.ports import CallFailed, FailureKind
+from skillopt_git.replay import DEAD, dead
 
 PAGE = Path(__file__).parent / "configuration.md"
 BACKENDS_PAGE = Path(__file__).parent / "backends.md"
@@ -39,7 +43,7 @@ def page() -> str:
     sections = get_type_hints(Config)
     parts = [INTRODUCTION]
     for name, items in groupby(settings(), lambda item: item.section):
-        parts.append(f"## `[{name}]`\n\n{sections[name].__doc__}\n")
+        parts.append(f"## `[{name}]`\n\n{cleandoc(sections[name].__doc__ or '')}\n")
         parts.append("| setting | default | values | |\n|---|---|---|---|\n" + "\n".join(map(_row, items)) + "\n")
     return "\n".join(parts)
 
@@ -65,7 +69,7 @@ def _values(type_: Any) -> str:
     if get_origin(type_) is tuple:
         return "list of texts"
     if get_args(type_):
-        return ", ".join(f"`{value}`" for value in get_args(type_))
+        return ", ".join(f"`{value or _toml(value)}`" for value in get_args(type_))
     return {str: "text", int: "whole number", float: "number"}[type_]
 
 
@@ -84,41 +88,58 @@ BACKENDS_INTRODUCTION = """\
 
 # Backends
 
-A run has two model roles. The **target** answers tasks under the documents that are taught; the **optimizer** mines,
-judges rubrics and proposes edits. Each has a backend and a model: `replay.backend` and `replay.model` for the target,
-`replay.optimizer_backend` and `replay.optimizer_model` for the optimizer, which is the target's own where they are
-empty. There is no default, for what answers decides what the figures mean.
+A run has two model roles. The **target** answers tasks under the documents that are taught; the **optimizer** mines
+tasks, judges answers and proposes rules. Each has a backend, which is the way to a model, and a model: `replay.backend`
+and `replay.model` for the target, `replay.optimizer_backend` and `replay.optimizer_model` for the optimizer, which is
+as the target where they are empty. There is no default, for what answers decides what the figures mean.
 
+    export ANTHROPIC_API_KEY=...
     export SKILLOPT_REPLAY_BACKEND=anthropic SKILLOPT_REPLAY_SEND=reviewed
     skillopt-git doctor                # is the key there, and where would requests go?
-    skillopt-git dry-run --outgoing    # every word that would leave this machine; nothing is sent
-    skillopt-git run --estimate        # how many calls, tokens and dollars at most
+    skillopt-git dry-run --outgoing    # what would leave this machine, word for word; nothing is sent
+    skillopt-git run --estimate        # how many calls, tokens and dollars, likely and at most; nobody is asked
     skillopt-git run
+
+Every setting is told in [configuration.md](configuration.md#replay). For good they belong in your own
+`~/.config/skillopt/config.toml`; for nights by a schedule or in CI see [schedules.md](schedules.md) and
+[github.md](github.md#a-model).
+
+- [What leaves your machine](#what-leaves-your-machine) · [What it costs](#what-it-costs)
+- [What models are asked](#what-models-are-asked) · [When a call fails](#when-a-call-fails)
+- [The backends](#the-backends) · [Servers on this machine](#servers-on-this-machine)
+- [Answers by hand, or by another agent](#answers-by-hand-or-by-another-agent) · [A recording](#a-recording)
 
 ## What leaves your machine
 
 Nothing, until you say what may: `replay.send` in your own settings file, in the environment, or as the answer to the
-one question of `skillopt-git init`. `"reviewed"` sends only tasks that people reviewed (`.skillopt/tasks/`), `"mined"`
-also your sessions, after secrets, addresses and names of homes were taken out: the tasks that were mined from them and,
-unless `mine.with = "rules"`, what you typed and what the agent answered, in which the optimizer looks for more, each
-session once. Beside these a model hears the documents that are taught (as they are on the base branch), the wishes
-behind the tasks, the model's own earlier answers, `propose.preferences`, and what people refused, with their reasons.
-Never: tool output, other files, what is marked personal.
+one question of `skillopt-git init`. A run with a real backend ends with exit 2 before that. `"reviewed"` sends only
+tasks that people reviewed (`.skillopt/tasks/`, and `--tasks-file` where the file says so), `"mined"` also your sessions,
+after secrets, e-mail and IP addresses and home folders were taken out: the tasks that were mined from them and, unless
+`mine.with = "rules"`, what you typed and what the agent answered, in which the optimizer looks for more, each session
+once. Beside these a model hears the documents that are taught (as they are on the base branch), the wishes behind the
+tasks, the models' own earlier answers, `propose.preferences`, and what people refused, with their reasons. Never: tool
+output, other files, tasks that are marked as personal.
 
-- Requests go to the backend's own hosts, to `replay.base_url` and to `replay.hosts`; an address that an environment
-  variable brings along counts only if its host is among these (exit 5 otherwise). No redirect is followed.
-- Only this machine is spoken to without encryption.
+- Requests go to the backend's own hosts, or to `replay.base_url`. An address that an environment variable brings along
+  may be there for another program: it counts only if its host is one of the backend's or in `replay.hosts` (exit 5).
+- Only this machine is spoken to without encryption (exit 5), and needs no `replay.send`. No redirect is followed.
+- `claude` is a program of its own: what it does beside is told [below](#claude-claude-code-claude--p).
 - Keys come from the environment alone, and stand in no argument, file, log, cache or cassette.
-- A repository's settings can choose no backend, address, key or host, and cannot widen `replay.send`.
+- A repository's settings can choose no backend, address, key or host, and cannot say what may be sent. They can name
+  the model and a budget; your own settings go before them.
 - What was typed or answered goes to a model between random fences that it is told not to obey.
-- A server on this machine needs no consent.
 
 ## What it costs
 
-`budget.tokens`, `budget.usd` and `budget.minutes` bound a night, `budget.week_*` seven days. Each call reserves what it
-may cost before it is made. At the limit what is judged is finished, the rest is said, and the run ends with exit 0; the
-next night goes on from the answers that are there. Without a known price only tokens count, and a limit in dollars is
-refused. Nothing is asked twice within a run, and an answer that is in the call cache costs nothing.
+`budget.tokens`, `budget.usd` and `budget.minutes` bound a night, `budget.week_tokens`, `budget.week_usd` and
+`budget.week_minutes` seven days of this clone ([configuration.md](configuration.md#budget)). Each call reserves the
+most it may cost before it is made, so however many are under way, together they stay within every limit. At the limit
+what is judged is finished, the rest is told, and the run ends with exit 0; the next night goes on from the answers that
+are there. Nothing is asked twice within a run, and an answer that is in the call cache costs nothing.
+
+Prices are those of the installed table, {table}, and no server is asked for them; `run --estimate` says how
+new it is. What a model costs that is not in it is unknown, never 0: then tokens are counted, and a limit in dollars is
+refused (exit 2). A server on this machine has no price.
 
 ## What models are asked
 
@@ -126,11 +147,83 @@ refused. Nothing is asked twice within a run, and an answer that is in the call 
 file `.skillopt/prompts/reflect.md.j2` on the base branch stands in for the shipped one. Such a template sees its values
 and reaches nothing else.
 
-## A backend that is not there
+## When a call fails
 
-One small call asks both models whether they are there, before anything is spent. A wrong key, a spent quota, an unknown
-model or a missing program ends the run with exit 1, a network that is down with exit 75, in the provider's own words.
-Nothing is recorded then, and the error is never taken for an answer.
+One small call asks each model whether it is there, before anything is spent. Where it cannot answer, the run ends in
+the provider's own words, without keys, and records nothing. A call that may succeed another time is made again,
+`replay.retries` times. One that fails all the same is a missing answer: never an empty one, never a 0, never kept in
+the cache. Where too many are missing to say anything, the verdict is `invalid`, and another night tries again.
+
+| kind | what happened | exit at the start | exit where every answer is missing |
+|---|---|---|---|
+{kinds}
+
+Other ends of a run: 2, settings, consent, a library or a model's name are missing; 3, the hand-off waits for answers;
+5, a request would have gone where it may not. Where it is the optimizer alone whose replies cannot be used, nothing is
+proposed, and the report says why (`optimizer_failed`, exit 0).
+"""
+
+KINDS = {
+    "auth": "the key or login is missing, wrong or not allowed (401, 403)",
+    "quota": "the credit or the subscription's limit is used up (402, or in the provider's words)",
+    "process": "no such model or address, a request the server does not understand, a program that failed",
+    "rate": "too many requests, or the provider is overloaded (429, 529)",
+    "network": "no connection, a reset, half an answer, an error of the server (5xx)",
+    "timeout": "no whole answer within `replay.timeout` (also 408, 504)",
+    "refused": "the provider declined this one request: a content filter, or it is too long",
+    "truncated": "the answer was cut off at its limit",
+    "empty": "an answer without text",
+    "schema": "not what was asked for, twice: no JSON, or of another shape",
+    "budget": "a limit of the budget has no room for it; it was not made",
+}
+
+
+def _kinds() -> str:
+    return "\n".join(f"| `{kind}` | {KINDS[kind]} | {_ends(kind)} |" for kind in get_args(FailureKind))
+
+
+def _ends(kind: FailureKind) -> str:
+    """At the start: a model that says nothing visible is there all the same. And later."""
+    code = dead(CallFailed(kind, "")).exit_code
+    start = "none" if kind in THERE else str(code)
+    return f"{start} | {code if kind in DEAD else MeasurementInvalid.exit_code}"
+
+
+EXAMPLES = """\
+## Servers on this machine
+
+A model on your own machine costs time only, and nothing leaves. Any server that speaks OpenAI's Chat Completions will
+do; it needs no key and no `replay.send`.
+
+| server | started by | `replay.base_url` |
+|---|---|---|
+| llama.cpp | `llama-server -m model.gguf --port 8080` | `http://127.0.0.1:8080/v1` |
+| Ollama | `ollama serve`, after `ollama pull MODEL` | `http://127.0.0.1:11434/v1` |
+| vLLM | `vllm serve MODEL` | `http://127.0.0.1:8000/v1` |
+
+    pip install 'skillopt-git[openai]'
+    export SKILLOPT_REPLAY_BACKEND=openai SKILLOPT_REPLAY_MODEL=qwen3:8b
+    export SKILLOPT_REPLAY_BASE_URL=http://127.0.0.1:11434/v1
+    export SKILLOPT_REPLAY_JOBS=2 SKILLOPT_REPLAY_TIMEOUT=600    # as many at once, and as slow, as the machine is
+    skillopt-git run
+
+A small model may answer tasks well and propose rules badly. A larger one can play the optimizer:
+`SKILLOPT_REPLAY_OPTIMIZER_BACKEND=anthropic`. Then that one needs its key and `replay.send`.
+
+## Answers by hand, or by another agent
+
+    skillopt-git run --backend handoff    # exit 3: prompts lie in .git/skillopt/handoff, INDEX.md says how
+    skillopt-git run --backend handoff    # once they are answered; again, until it ends with 0
+
+Each `<id>.prompt.md` is a question by itself. Its answer takes the place of the one line in `<id>.answer.md`.
+
+## A recording
+
+    export SKILLOPT_REPLAY_CASSETTE=~/night.jsonl
+    SKILLOPT_REPLAY_RECORD=anthropic skillopt-git dry-run --backend cassette    # asks the model, and records
+    skillopt-git run --backend cassette                                         # replays, without model and key
+
+What is replayed has to be the same night: the same sessions, tasks, documents, settings and prompts.
 """
 
 
@@ -138,7 +231,8 @@ def backends_page() -> str:
     every = [roles.about(name) for name in sorted(roles.BACKENDS)]
     rows = [f"| `{item.name}` | {item.title} | {_sent(item)} |" for item in every]
     table = "| backend | | what is sent goes to |\n|---|---|---|\n" + "\n".join(rows) + "\n"
-    return "\n".join([BACKENDS_INTRODUCTION, "## The backends\n", table, *map(_backend, every)])
+    introduction = BACKENDS_INTRODUCTION.format(table=prices.table(), kinds=_kinds())
+    return "\n".join([introduction, "## The backends\n", table, *map(_backend, every), EXAMPLES])
 
 
 def _sent(item: About) -> str:
@@ -151,6 +245,7 @@ def _backend(item: About) -> str:
         "Set-up": item.setup,
         "Key": ", ".join(f"`{name}`" for name in item.keys),
         "Address": f"`{item.address}`" if item.address else "",
+        "Also read": ", ".join(f"`{name}`" for name in item.variables),
         "Model, where none is named": f"`{item.model}`" if item.model else "",
         "What leaves the machine": item.leaves,
         "Cost": item.cost,

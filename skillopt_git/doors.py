@@ -21,6 +21,7 @@ from skillopt_git.ports import Backend, CallFailed, Request, Role
 from skillopt_git.prompts import SHIPPED, Prompts
 
 PROBE = "Reply with the single word OK."
+THERE = ("empty", "truncated")  # failures of a model that is there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,7 @@ class About:
 
     `documents` says how the documents reach the model, `keys` which environment variables may hold the key, `hosts`
     what is spoken to where no address is set: exact names, or suffixes that begin with a dot. `extra` is the extra of
-    this package that it needs, `program` the program.
+    this package that it needs, `library` what that brings, `program` the program.
     """
 
     name: str
@@ -43,7 +44,10 @@ class About:
     keys: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     address: str = ""  # the environment variable that holds an address
+    variables: tuple[str, ...] = ()  # of the environment, that it reads beside
+    login: bool = False  # whether it may be opened without a key
     extra: str = ""
+    library: str = ""
     program: str = ""
     sends: bool = True  # whether anything leaves this machine
 
@@ -76,8 +80,8 @@ class Asked:
 class Opened:
     """A backend, and why some tasks cannot be put to it, by id. `together`: it wants what is asked at once in one call,
     and sees itself to how much of it is under way. `settle` is called when what was learned from it is recorded.
-    `beyond`: tokens that an answer may take beyond a request's `max_tokens`, for thoughts, say; `free`: it costs nothing
-    and counts for no budget."""
+    `beyond`: tokens that an answer may take beyond a request's `max_tokens`, for thoughts, say; `free`: it costs
+    nothing and counts for no budget."""
 
     backend: Backend
     together: bool = False
@@ -140,7 +144,7 @@ def probe(backend: Backend, role: Role, sample: str) -> CallFailed | None:
     asked = Request(role=role, purpose="probe", ask=PROBE, max_tokens=64, sample=sample)
     (reply,) = backend.complete([asked])
     # A model that thinks aloud may have said nothing visible within so few tokens: it is there all the same.
-    dead = isinstance(reply, CallFailed) and reply.kind not in ("empty", "truncated")
+    dead = isinstance(reply, CallFailed) and reply.kind not in THERE
     return reply if isinstance(reply, CallFailed) and dead else None
 
 

@@ -63,9 +63,10 @@ def _roles(config: Config, environ: Mapping[str, str], found: Findings) -> Itera
 
 def _missing(part: roles.Part, known: About, environ: Mapping[str, str], *, here: bool) -> Iterator[Finding]:
     keys = (part.key_env,) if part.key_env else known.keys
-    if keys and not here and not known.program and not any(environ.get(name) for name in keys):
+    needed = part.key_env or not (here or known.login)
+    if keys and needed and not any(environ.get(name) for name in keys):
         yield Finding(f"No key for {part.backend} is in the environment", f"set {' or '.join(keys)}", fault=True)
-    if known.extra and find_spec(known.extra) is None:
+    if known.library and find_spec(known.library) is None:
         remedy = f"`pip install 'skillopt-git[{known.extra}]'`"
         yield Finding(f"{part.backend} needs a package that is not installed", remedy, fault=True)
     if known.program and shutil.which(known.program, path=environ.get("PATH")) is None:

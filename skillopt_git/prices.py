@@ -57,10 +57,15 @@ def rates(backend: str, address: str = "") -> Rates:
     return Rates(address=address) if address else Rates(provider=PROVIDERS.get(backend, ""))
 
 
-def source(today: date | None = None) -> str:
-    """Which table it is, and how new: the day from which its newest price in force holds."""
+def table() -> str:
+    """Which table it is. What it holds is the same on any day."""
     from importlib.metadata import version
 
+    return f"genai-prices {version('genai-prices')}"
+
+
+def source(today: date | None = None) -> str:
+    """Which table it is, and how new: the day from which its newest price in force holds."""
     from genai_prices.data_snapshot import get_snapshot
     from genai_prices.types import StartDateConstraint
 
@@ -73,4 +78,4 @@ def source(today: date | None = None) -> str:
         if isinstance(item.constraint, StartDateConstraint)
     )
     newest = max((day for day in begun if day <= until), default=None)
-    return f"genai-prices {version('genai-prices')}" + (f", newest price of {newest}" if newest else "")
+    return table() + (f", newest price of {newest}" if newest else "")

@@ -7,15 +7,15 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 
-from skillopt_git import config, loading
+from skillopt_git import config, loading, modelcheck, roles
 from skillopt_git.envfile import env_file
 from skillopt_git.errors import ConfigError, SkilloptError, UsageError
-from skillopt_git.findings import Finding, fault
+from skillopt_git.findings import Finding, Findings, fault
 from skillopt_git.gitrepo import GitRepo
 from skillopt_git.private import Damaged, Nightly, Private, record
 from skillopt_git.programs import ProgramFailed
@@ -32,6 +32,8 @@ AUTO = "auto"
 LONGEST_RUN = timedelta(days=1)
 AGAIN = "schedule again"
 # What a platform has of its own makes up for nights that the machine slept through; cron does so only after a restart.
+# The way to a server, which may hold a password as well.
+NETWORK = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
 OWN = {"darwin": ("launchd",), "win32": ("windows",)}
 
 
@@ -164,8 +166,9 @@ def _foreseen(root: Path | None, environ: Mapping[str, str]) -> list[str]:
     """What will be in the way at night. Raises for settings or a file of keys that would end every run."""
     there = _there(kept(environ), environ)
     settings = loading.load(root, environ=there)
-    notes = [] if settings.replay.backend else [_backendless(there).text]
-    lost = [item.env for item in config.settings() if environ.get(item.env) and item.env not in there]
+    notes = [finding.text for finding in _wanting(settings, there)]
+    names = [*(item.env for item in config.settings()), *_read(settings)]
+    lost = [name for name in dict.fromkeys(names) if environ.get(name) and name not in there]
     if lost:
         notes.append(f"scheduled runs do not see {', '.join(lost)}: what they need of it belongs in {env_file(there)}")
     return notes
@@ -179,8 +182,28 @@ def foreseen(standing: Standing, root: Path | None, environ: Mapping[str, str]) 
     except SkilloptError as error:
         yield fault(error)
         return
+    yield from _wanting(settings, there)
+
+
+def _wanting(settings: config.Config, there: Mapping[str, str]) -> Iterator[Finding]:
+    """What will keep models from being asked at night: no backend, no key, nobody said what may be sent."""
     if not settings.replay.backend:
         yield _backendless(there)
+        return
+    found = Findings()
+    modelcheck.look(settings, there, found)
+    for item in found.told:
+        yield replace(item, remedy=f"{item.remedy}; variables of scheduled runs stand in {env_file(there)}")
+
+
+def _read(settings: config.Config) -> Iterator[str]:
+    """The variables, beside those of settings, that the chosen backends read."""
+    if not settings.replay.backend:
+        return
+    for part in roles.parts(settings):
+        known = roles.about(part.backend)
+        yield from (name for name in (part.key_env, *known.keys, known.address, *known.variables) if name)
+        yield from NETWORK if known.sends else ()
 
 
 def _there(known: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:

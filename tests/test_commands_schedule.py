@@ -17,7 +17,7 @@ from skillopt_git import cli
 from skillopt_git.private import Nightly, Private
 from skillopt_git.schedules.crontab import block
 from skillopt_git.schedules.systemd import Systemd
-from skillopt_git.scheduling import chosen
+from skillopt_git.scheduling import NETWORK, chosen
 from skillopt_git.timetable import entry_id
 from tests.helpers import Repository
 from tests.nights import Run
@@ -38,8 +38,10 @@ def cron(standins: StandIns) -> StandIns:
 
 
 @pytest.fixture
-def settings(isolated: Path) -> Path:
-    """The folder of the user's settings, with a backend."""
+def settings(isolated: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the user's settings, with a backend; no proxy of this machine."""
+    for name in NETWORK:
+        monkeypatch.delenv(name, raising=False)
     folder = isolated / ".config" / "skillopt"
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text('[replay]\nbackend = "mock"\n')
@@ -164,6 +166,56 @@ def test_what_will_be_missing_at_night_is_told(
     keys.write_text("SKILLOPT_REPLAY_BACKEND=mock\n")
     keys.chmod(0o600)
     assert invoke("schedule")["notes"] == []
+
+
+def test_what_a_model_will_miss_at_night_is_told(
+    cron: StandIns, repo: Repository, invoke: Run, settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its key, where that lies in this shell only, and what else it reads; no value is kept or told."""
+    (settings / "config.toml").write_text('[replay]\nbackend = "anthropic"\nkey_env = "ACME_KEY"\n')
+    monkeypatch.setenv("ACME_KEY", "sk-of-a-model-27b1")
+    monkeypatch.setenv("HTTPS_PROXY", "http://alice:s3cret@proxy.acme.example")
+
+    consent, key, lost = invoke("schedule")["notes"]
+
+    assert consent.startswith("nobody said what may be sent to anthropic")
+    assert key.startswith(
+        "No key for anthropic is in the environment: set ACME_KEY; variables of scheduled runs stand in"
+    )
+    assert lost.startswith("scheduled runs do not see ACME_KEY, HTTPS_PROXY: ")
+    note = repo.path / ".git" / "skillopt" / "schedule.json"
+    assert note.stat().st_mode & 0o777 == 0o600
+    for text in (note.read_text(), cron.crontab.read_text(), consent, key, lost):
+        assert "27b1" not in text
+        assert "s3cret" not in text
+
+    keys = settings / "env"
+    keys.write_text(
+        "ACME_KEY=sk-of-a-model-27b1\nSKILLOPT_REPLAY_SEND=reviewed\nHTTPS_PROXY=http://proxy.acme.example\n"
+    )
+    keys.chmod(0o600)
+    assert invoke("schedule")["notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("chosen", "lacks"),
+    [
+        ('backend = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:11434/v1"', ""),
+        ('backend = "openai"\nmodel = "m"', "OPENAI_API_KEY"),
+        ('backend = "azure_openai"\nmodel = "m"\nbase_url = "https://acme.openai.azure.com"', ""),
+        (
+            'backend = "azure_openai"\nmodel = "m"\nbase_url = "https://acme.openai.azure.com"\nkey_env = "AZURE_KEY"',
+            "AZURE_KEY",
+        ),
+        ('backend = "handoff"', ""),
+    ],
+)
+def test_a_key_is_missed_only_where_one_is_needed(
+    cron: StandIns, invoke: Run, settings: Path, chosen: str, lacks: str
+) -> None:
+    """Not for a server on this machine, not where a login opens it, unless a variable was named for it."""
+    (settings / "config.toml").write_text(f'[replay]\nsend = "reviewed"\n{chosen}\n')
+    assert [note.partition(";")[0].rpartition(" ")[2] for note in invoke("schedule")["notes"]] == [lacks][: bool(lacks)]
 
 
 def test_notes_are_told_to_a_person_beside_the_result(

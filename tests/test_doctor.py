@@ -309,7 +309,7 @@ def test_a_healthy_place_is_told_whole(
 
     assert set(record) == {
         *("v", "version", "python", "git", "repository", "sources", "settings", "backend", "simulated", "time_zone"),
-        *("memory", "healthy", "findings"),
+        *("memory", "models", "healthy", "findings"),
     }
     assert record["python"] == ".".join(map(str, sys.version_info[:3]))
     assert record["git"] in repo.git("version")
@@ -748,6 +748,27 @@ def test_a_schedule_without_a_backend_is_in_the_way(
     (own.parent / "env").write_text("SKILLOPT_GATE_METRIC=no\n")
     (own.parent / "env").chmod(0o600)
     assert any("with cron" in text and "gate.metric" in text for text in doctor(code=1)["findings"])
+
+
+def test_a_schedule_without_a_key_is_in_the_way_though_this_shell_has_one(
+    standins: StandIns, repo: Repository, isolated: Path, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every night would end with it."""
+    standins.add("crontab")
+    own = isolated / ".config" / "skillopt" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text("[replay]\nbackend = 'anthropic'\nsend = 'reviewed'\n")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-a-model-27b1")
+    doctor()
+    assert cli.run(["schedule", "--repo", str(repo.path)]) == 0
+
+    (told,) = [text for text in doctor(code=1)["findings"] if "No key" in text]
+
+    assert told.startswith("Scheduled with cron: No key for anthropic is in the environment: set ANTHROPIC_API_KEY")
+    assert f"stand in {own.parent / 'env'}" in told
+    (own.parent / "env").write_text("ANTHROPIC_API_KEY=sk-of-a-model-27b1\n")
+    (own.parent / "env").chmod(0o600)
+    doctor()
 
 
 # --- for people --------------------------------------------------------------------------------------------------

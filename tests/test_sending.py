@@ -261,7 +261,7 @@ def test_doctor_tells_where_requests_would_go(night: Say, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"extra": "nosuchpackage"}, "pip install 'skillopt-git[nosuchpackage]'"),
+        ({"library": "nosuchpackage", "extra": "acme"}, "pip install 'skillopt-git[acme]'"),
         ({"program": "no-such-program"}, "There is no program `no-such-program`"),
     ],
 )

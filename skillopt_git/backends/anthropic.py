@@ -32,16 +32,16 @@ ABOUT = About(
     name="anthropic",
     title="Anthropic API",
     documents="As the system text, marked to be kept in the prompt cache; the task is the one turn that follows.",
-    setup=f"Set {KEY} (a key) or {TOKEN} (a bearer token) in the environment. A gateway's address goes into "
-    "replay.base_url or ANTHROPIC_BASE_URL.",
+    setup=f"Set `{KEY}` (a key) or `{TOKEN}` (a bearer token) in the environment. A gateway's address goes into "
+    "`replay.base_url` or `ANTHROPIC_BASE_URL`.",
     leaves="The documents, the tasks, the answers that are judged and what the optimizer is asked, to the API's host "
     "and nowhere else: redirects are not followed, nothing is traced.",
     cost="By the token. Documents that many tasks share are read from the prompt cache, from about 1,000 tokens on, at "
-    "a tenth of the price or less. With replay.batch all that is asked at once goes as a Message Batch, at half the "
+    "a tenth of the price or less. With `replay.batch` all that is asked at once goes as a Message Batch, at half the "
     "price.",
-    limits="A batch may take a day; replay.timeout holds for each exchange and not for the whole batch, and a run that "
-    "was broken off goes on with the batch it sent. A batch that the provider lost sight of (29 days) is sent anew. "
-    "Models from Claude 5 on refuse replay.temperature, and think before they answer: they get "
+    limits="A batch may take a day; `replay.timeout` holds for each exchange and not for the whole batch, and a run "
+    "that was broken off goes on with the batch it sent. A batch that the provider lost sight of (29 days) is sent "
+    "anew. Models from Claude 5 on refuse `replay.temperature`, and think before they answer: they get "
     f"{THOUGHTS} tokens for it beside those of the answer.",
     model="claude-sonnet-5-5",
     keys=(KEY, TOKEN),

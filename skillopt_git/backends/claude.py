@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from skillopt_git import programs
-from skillopt_git.backends.claude_environment import KEYS, child_environment, secrets
+from skillopt_git.backends.claude_environment import CLOUDS, KEYS, child_environment, secrets
 from skillopt_git.cleaning import REPLAY_FOLDER
 from skillopt_git.doors import About, Asked, Opened, failed, spoken
 from skillopt_git.errors import ConfigError
@@ -34,7 +34,7 @@ NO_TOOLS = "`claude -p` is given no tools here, so which ones were called cannot
 ABOUT = About(
     name=NAME,
     title="Claude Code (`claude -p`)",
-    documents="as the system prompt, from a file",
+    documents="As the system prompt, from a file.",
     setup="Install Claude Code (`npm install -g @anthropic-ai/claude-code`) and start `claude` once to log in, or set "
     "one of the keys. Settings of Claude Code are not read, so what they hold in `env` or `apiKeyHelper` has to be "
     "exported. `replay.model` takes what `claude --model` takes. Bedrock, Vertex and Foundry are used as Claude Code "
@@ -52,6 +52,8 @@ ABOUT = About(
     keys=KEYS,
     hosts=("api.anthropic.com", "platform.claude.com"),
     address="ANTHROPIC_BASE_URL",
+    variables=CLOUDS,
+    login=True,
     program="claude",
 )
 

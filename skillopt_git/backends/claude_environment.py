@@ -73,6 +73,9 @@ _CLOUDS = (
 )
 
 
+CLOUDS = tuple(cloud.use for cloud in _CLOUDS)
+
+
 def child_environment(asked: Asked) -> dict[str, str]:
     """A key of `key_env` takes the place of any other, and of a login; an address of ours that of any cloud.
 

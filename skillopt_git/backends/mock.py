@@ -414,7 +414,8 @@ ABOUT = About(
     setup="Nothing.",
     leaves="Nothing.",
     cost="Nothing.",
-    limits="Its figures say nothing about a model: everything made with it is marked as simulated. See docs/mock.md.",
+    limits="Its figures say nothing about a model: everything made with it is marked as simulated. See "
+    "[mock.md](mock.md).",
     model="mock",
     sends=False,
 )

@@ -18,16 +18,16 @@ AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azur
 ABOUT = About(
     name="openai",
     title="OpenAI, and servers that speak as it does",
-    documents="The documents are the system message of each call.",
+    documents="As the system message of each call.",
     setup=(
-        "`pip install 'skillopt-git[openai]'`, a key in OPENAI_API_KEY (replay.key_env names another variable), and "
-        "replay.model. Another server (Qwen, DeepSeek, MiniMax, vLLM, Ollama, llama.cpp): its address in "
-        "replay.base_url, such as http://127.0.0.1:11434/v1; one on this machine needs no key."
+        "`pip install 'skillopt-git[openai]'`, a key in `OPENAI_API_KEY` (`replay.key_env` names another variable), "
+        "and `replay.model`. Another server (Qwen, DeepSeek, MiniMax, vLLM, Ollama, llama.cpp): its address in "
+        "`replay.base_url`; one on this machine needs no key."
     ),
     leaves="Documents, the replayed tasks and the answers, to the server. OpenAI is asked to store nothing.",
     cost="What the server's owner charges for tokens; a model on this machine costs time only.",
     limits=(
-        "OpenAI and Azure are spoken to by the Responses API, other servers by Chat Completions; replay.api says "
+        "OpenAI and Azure are spoken to by the Responses API, other servers by Chat Completions; `replay.api` says "
         "otherwise. A server that takes no schema, or no tools, is asked without the one and not about tasks with the "
         "other. A model that thinks before it answers gets room for that on top of what an answer may take."
     ),
@@ -35,6 +35,7 @@ ABOUT = About(
     hosts=OPENAI,
     address="OPENAI_BASE_URL",
     extra="openai",
+    library="openai",
 )
 
 
@@ -64,9 +65,8 @@ def door(asked: Asked) -> Opened:
 
 def model_of(asked: Asked, about: About) -> str:
     if not asked.model:
-        raise UsageError(
-            f"no model is named for {about.name}", f"replay.model, or replay.{asked.role}_model, names one"
-        )
+        named = "replay.model" if asked.role == "target" else "replay.optimizer_model"
+        raise UsageError(f"no model is named for {about.name}", f"{named} names one")
     return asked.model
 
 

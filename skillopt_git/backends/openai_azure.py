@@ -16,12 +16,12 @@ VERSION = "OPENAI_API_VERSION"
 ABOUT = About(
     name="azure_openai",
     title="OpenAI's models at Azure",
-    documents="The documents are the system message of each call.",
+    documents="As the system message of each call.",
     setup=(
-        "`pip install 'skillopt-git[azure]'`, the resource's address in AZURE_OPENAI_ENDPOINT or replay.base_url, such "
-        "as https://acme.openai.azure.com, and the deployment's name in replay.model. A key in AZURE_OPENAI_API_KEY; "
-        "without one Entra ID is asked, as whom `az login`, a managed identity or AZURE_CLIENT_ID say. "
-        "OPENAI_API_VERSION, a date, chooses an API older than v1."
+        "`pip install 'skillopt-git[azure]'`, the resource's address in `AZURE_OPENAI_ENDPOINT` or `replay.base_url`, "
+        "such as `https://acme.openai.azure.com`, and the deployment's name in `replay.model`. A key in "
+        "`AZURE_OPENAI_API_KEY`; without one Entra ID is asked, as whom `az login`, a managed identity or the "
+        "`AZURE_*` variables say. `OPENAI_API_VERSION`, a date, chooses an API older than v1."
     ),
     leaves="Documents, the replayed tasks and the answers, to your resource. It is asked to store nothing.",
     cost="What Azure charges the subscription for tokens.",
@@ -32,7 +32,10 @@ ABOUT = About(
     keys=("AZURE_OPENAI_API_KEY",),
     hosts=AZURE,
     address="AZURE_OPENAI_ENDPOINT",
+    variables=(VERSION, "AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_SECRET"),
+    login=True,
     extra="azure",
+    library="openai",
 )
 
 

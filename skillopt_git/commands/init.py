@@ -88,8 +88,8 @@ def _tell(console: Console, made: Sequence[str], kept: Sequence[str], own: Own |
 _NEXT = """\
 Then, on GitHub:
   1. Settings > Actions > General: "Allow GitHub Actions to create and approve pull requests".
-  2. Settings > Secrets and variables > Actions: what answers, as the variables SKILLOPT_BACKEND and SKILLOPT_MODEL, and
-     its key as the secret that the job `learn` names.
+  2. Settings > Secrets and variables > Actions: what answers, as the variables SKILLOPT_BACKEND and SKILLOPT_MODEL, its
+     key as the secret that the job `learn` names, and what a night may cost: SKILLOPT_BUDGET_TOKENS or _USD.
   3. A runner has no sessions of yours. Share tasks (`skillopt-git tasks propose`), or add a step to the job `learn`
      that brings sessions.
   4. In a public repository nothing is proposed unless .skillopt.toml says propose.public = "summary".
