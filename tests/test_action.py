@@ -609,12 +609,13 @@ def test_git_is_authorized_once_whatever_the_checkout_left(
 
 
 @pytest.mark.e2e
-def test_the_action_installs_itself(runner: Runner) -> None:
-    """Into an environment of its own, at the versions it names, without a trace in its checkout."""
+@pytest.mark.parametrize("recorded", ["", "azure_openai"])
+def test_the_action_installs_itself(runner: Runner, recorded: str) -> None:
+    """Into an environment of its own, at the versions it names, with what a backend needs."""
     job = runner.job("night")
     (job.temp / "skillopt-venv" / ".ready").unlink()
 
-    done = runner.act(job, {"command": "learn", "backend": "mock"})
+    done = runner.act(job, {"command": "learn", "backend": "mock"}, {"SKILLOPT_REPLAY_RECORD": recorded})
 
     assert done.code == 0, done.log
     assert done.outputs["ready"] == "true"
@@ -624,3 +625,4 @@ def test_the_action_installs_itself(runner: Runner) -> None:
     found = [line.lower().replace("_", "-") for line in frozen.splitlines() if "==" in line]
     assert found
     assert [line for line in found if line not in pinned] == []
+    assert any(line.startswith("azure-identity==") for line in found) is bool(recorded)
