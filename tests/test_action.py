@@ -24,6 +24,8 @@ from tests.helpers import Repository
 from tests.nights import PNPM, RULE, SKILL
 from tests.runner import ACTION, KEY, READS, ROOT, WRITES, Job, Runner, Step, read
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 ELSEWHERE = "/home/alice/acme-api"  # where the sessions come from
 OWN = ROOT / ".github" / "workflows"
 SLEEP = ACTION / "sleep.sh"

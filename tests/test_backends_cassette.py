@@ -516,6 +516,7 @@ def test_a_night_is_replayed_without_its_model(
     assert dict(ASKED) == asked_
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_night_whose_recording_was_killed_goes_on(
     repo: Repository, home: Path, tape: Path, night: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -364,6 +364,7 @@ def test_a_night_waits_for_its_answers_and_goes_on(repo: Repository, home: Path,
     assert len([*(folder / "done").glob("*.answer.md")]) > 3
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_place_holder_never_reaches_a_score(repo: Repository, home: Path, play: Play) -> None:
     """However often the command is called."""
     sessions(home, repo, PNPM)
@@ -376,6 +377,7 @@ def test_a_place_holder_never_reaches_a_score(repo: Repository, home: Path, play
     assert handoff.PLACEHOLDER not in (private(repo) / "reports" / done["run"] / "diagnostics.json").read_text()
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_harvest_that_grew_keeps_what_was_answered(repo: Repository, home: Path, play: Play) -> None:
     """Only what is new is asked."""
     sessions(home, repo, PNPM)

@@ -148,6 +148,7 @@ def batch(drawn: list[tuple[str, str, str]], name: str) -> list[Task]:
     return [task(f"t1-{name}{at}", ask + end, *filter(None, [need])) for at, (ask, end, need) in enumerate(drawn)]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(BATCHES, BATCHES, st.randoms(use_true_random=False), st.sampled_from([MINE, Mine(test_fraction=0.2)]))
 def test_more_tasks_never_change_an_earlier_split(
     one: list[tuple[str, str, str]], other: list[tuple[str, str, str]], chance: random.Random, mine: Mine
@@ -165,6 +166,7 @@ def test_more_tasks_never_change_an_earlier_split(
     assert all(item.split == known(before)[name].split for name, item in again.items())
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(BATCHES, st.randoms(use_true_random=False))
 def test_the_order_of_tasks_does_not_matter(drawn: list[tuple[str, str, str]], chance: random.Random) -> None:
     """The same tasks in any order give the same families and splits."""
@@ -178,6 +180,7 @@ def test_the_order_of_tasks_does_not_matter(drawn: list[tuple[str, str, str]], c
     assert splits(one) == splits(other)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(BATCHES)
 def test_a_deleted_bank_comes_back_with_every_split(drawn: list[tuple[str, str, str]]) -> None:
     """The same sessions read again find their families in the ledger, and found none."""
@@ -387,6 +390,7 @@ def test_the_chain_is_one() -> None:
     assert similarity(CHAIN[0], CHAIN[-1]) < 0.90
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(st.lists(ASKED, min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_a_bank_deleted_after_many_nights_comes_back_as_it_was(
     nights: list[list[tuple[str, str, str]]], chance: random.Random

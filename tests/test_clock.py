@@ -17,6 +17,8 @@ from tests.breaking import door
 from tests.helpers import Repository
 from tests.nights import OTHER, PNPM, RULE, TICKET, Run, taught
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 NOW = datetime(2026, 3, 2, 3, tzinfo=UTC)
 Night = Callable[[datetime], dict[str, Any]]
 

@@ -356,6 +356,7 @@ def test_a_failure_is_one_json_document_too(tmp_path: Path, verb: str, capsys: p
     assert told.err == ""
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_no_verb_but_adopt_touches_the_users_files(repo: Repository, home: Path, invoke: Run) -> None:
     """In a dirty repository all others leave work tree, index, HEAD, stash and config byte for byte."""
     sessions(home, repo, [*PNPM, *TICKET])

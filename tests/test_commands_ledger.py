@@ -123,6 +123,7 @@ def test_a_night_pushes_only_when_told_to_and_simulations_only_when_allowed(
     assert taught(server, branch) == taught(repo, branch)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_two_clones_learn_into_one_proposal(
     repo: Repository, server: Repository, home: Path, invoke: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,6 +63,7 @@ def remember(repo: Repository, *, simulated: bool = False) -> None:
     ledger.append([event], [SEEN], when=datetime(2026, 11, 29, tzinfo=UTC), message="Record")
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_new_repository_assumes_a_usual_case_and_stays_as_it_is(repo: Repository, invoke: Run) -> None:
     before = snapshot(repo)
     record = invoke("simulate", "--repetitions", "100")
@@ -105,6 +106,7 @@ def cells(told: str, head: str) -> dict[str, list[str]]:
     return {label: values for label, *values in split}
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_it_tells_what_becomes_of_rules_over_the_nights_of_a_trial(say: Say, invoke: Run) -> None:
     """Where no new task comes and where some do, in words, as a chart and as a record."""
     call = ("simulate", "--repetitions", "100", "--tasks", "5", "--fresh", "2")
@@ -130,6 +132,7 @@ def test_it_tells_what_becomes_of_rules_over_the_nights_of_a_trial(say: Say, inv
     assert f"With 2 new tasks a night it is {shown['such a draft is open after 14'][1]}." in told
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_it_tells_what_the_guard_finds(say: Say, invoke: Run) -> None:
     record = invoke("simulate", *QUICK)
     assert list(record["guard"]["finds"]) == ["-10", "-20", "-30"]
@@ -152,6 +155,7 @@ def test_there_may_be_no_new_tasks_and_no_guard(repo: Repository, say: Say, invo
     assert "a helpful one is adopted in 3 nights: +20" in told
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_tasks_may_always_pass_or_always_fail(say: Say, invoke: Run) -> None:
     """Then nothing differs by chance."""
     record = invoke("simulate", *QUICK, "--noise", "none")
@@ -175,6 +179,7 @@ def test_it_says_what_is_assumed_and_which_gate_is_in_force(repo: Repository, sa
     assert "15 of 100" not in told[-3]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_it_says_from_which_gain_on_a_rule_is_seen(say: Say) -> None:
     told = say("simulate", "--repetitions", "100", "--tasks", "12", "--rates", "0.05")
     (gain,) = re.findall(r"adopts 4 in 5 that help by +\+(\d+) points", told)

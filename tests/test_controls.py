@@ -56,6 +56,7 @@ def fooled(request: Request) -> Reply | CallFailed:
     return Reply(text="pnpm add" if any(NOTHING.strip() in text for _, text in request.documents) else "npm install")
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_once_a_week_the_gate_is_tried_where_the_right_verdict_is_known(night: Night, controls: Any) -> None:
     """The edit that says nothing is not proven, the rule that was is proven again; not on the first night."""
     assert night(0).record["adopted_commit"]

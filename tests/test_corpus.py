@@ -6,6 +6,8 @@ import pytest
 
 from tests.corpus import Row, rows
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 
 @pytest.mark.parametrize("row", list(rows()), ids=lambda row: row.file[-60:])
 def test_a_genuine_file_is_what_its_manifest_says(row: Row) -> None:

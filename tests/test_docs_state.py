@@ -5,8 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.helpers import Repository
 from tests.nights import PNPM, TICKET, Run, sessions
+
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
 
 PAGE = (Path(__file__).parent.parent / "docs" / "state.md").read_text(encoding="utf-8")
 

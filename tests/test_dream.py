@@ -111,6 +111,7 @@ def test_what_is_held_out_has_no_variants(split: Split | None) -> None:
 DREAMT = Replay(dream_factor=2)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize("deterministic", [True, False])
 @given(asks=st.lists(st.sampled_from([*ASKS, "Add ramda", "Add d3"]), min_size=1, max_size=3))
 def test_no_variant_judges_a_rule_or_is_kept(deterministic: bool, asks: list[str]) -> None:

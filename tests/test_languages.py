@@ -76,6 +76,7 @@ def test_only_the_beginning_of_a_long_text_tells() -> None:
     assert language("That is not the one we want. " * 200 + "Das ist nicht die Datei. " * 4_000) == "en"
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_any_text_has_a_language_of_the_tables_or_none(text: str, around: str) -> None:
     """Nothing typed is too odd, and one text is always told alike."""

@@ -16,6 +16,8 @@ from tests.helpers import Repository
 from tests.helpers_git import snapshot
 from tests.nights import OTHER, PNPM, RULE, TICKET, Run, arguments, sessions, taught
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 BUSY = 75
 
 

@@ -131,6 +131,7 @@ def test_a_plain_git_merge_and_revert_are_noticed(repo: Repository, home: Path, 
     assert invoke("rejections list")["rejections"] == []
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_was_merged_here_and_not_pushed_is_decided_and_costs_no_night(
     repo: Repository, home: Path, invoke: Run, tmp_path: Path
 ) -> None:
@@ -165,6 +166,7 @@ def test_a_squash_merge_is_noticed_by_content(repo: Repository, home: Path, invo
     assert invoke("status")["outcomes"] == {"adopted": 1}
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_branch_deleted_by_hand_is_expired_and_may_come_back(repo: Repository, home: Path, invoke: Run) -> None:
     """Deleting is not rejecting: the next night proposes the rule again on a branch of another name."""
     sessions(home, repo, PNPM)
@@ -177,6 +179,7 @@ def test_a_branch_deleted_by_hand_is_expired_and_may_come_back(repo: Repository,
     assert invoke("status")["outcomes"] == {"expired": 1}
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_revert_unlearns_one_rule_by_content(repo: Repository, home: Path, invoke: Run) -> None:
     """`revert` makes a branch, `--now` merges it; the neighbour in the block stays."""
     sessions(home, repo, [*PNPM, *TICKET])

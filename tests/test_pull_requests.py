@@ -220,6 +220,7 @@ def test_an_edit_that_is_unticked_leaves_the_branch(
     assert RULE not in hub.server.git("show", f"{pull.head}:{invoke('status')['open'][0]['edits'][0]['target']}")
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_an_approved_pull_request_is_left_alone(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
@@ -357,6 +358,7 @@ def test_what_is_superseded_here_is_closed_there_marked_as_ours(
     assert outcomes(invoke) == [("rejected", RULE, "no")]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_a_measured_proposal_takes_the_place_of_leads_to_it(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
@@ -478,6 +480,7 @@ def test_rejecting_one_rule_here_takes_it_off_there(
     assert edits[RULE] not in hub.pulls[1].body
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_lost_ledger_is_made_anew_from_the_forge(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
@@ -505,6 +508,7 @@ def test_a_lost_ledger_is_made_anew_from_the_forge(
     assert invoke("ledger", "rebuild")["events"] == {}
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_guidance_is_on_its_page_and_comes_back_with_a_lost_ledger(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
@@ -621,6 +625,7 @@ def never(request: Request) -> Reply:
     raise AssertionError(f"a model was asked to {request.purpose}")
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_nights_pause_while_nobody_looks_and_go_on_when_somebody_does(
     repo: Repository,
     home: Path,
@@ -688,6 +693,7 @@ def test_a_run_that_is_paused_ends_well_and_says_why(
     assert (tmp_path / "summary").read_text() == f"skipped: {told['skipped']}\n"
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_branches_alone_and_simulations_are_never_paused(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
@@ -705,6 +711,7 @@ def test_branches_alone_and_simulations_are_never_paused(
     assert night(local=True, **flags).record["night"] == 3
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_refusal_by_a_verb_ends_a_pause(repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run) -> None:
     """Though the pull request is still open: it is closed by the night that goes on."""
     sessions(home, repo, PNPM)
@@ -721,6 +728,7 @@ def test_a_refusal_by_a_verb_ends_a_pause(repo: Repository, home: Path, hub: Hub
     assert hub.pulls[1].state == "closed"
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_nights_in_two_jobs_count_too_and_what_a_bundle_says_of_it_does_not(
     repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -801,6 +809,7 @@ def test_a_trial_goes_on_from_bundle_to_bundle(
     assert [(item["recorded"], item["problems"]) for item in invoke("verify", "--local")["edits"]] == [("strong", [])]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize("how", ["closed", "merged"])
 def test_what_never_stood_on_a_page_is_not_decided_with_it(
     how: str, repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run
@@ -921,6 +930,7 @@ def test_pull_requests_to_other_branches_decide_nothing(
     assert hub.tip(branch)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_a_bot_closed_and_a_person_opened_again_stays_open(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
@@ -1012,6 +1022,7 @@ def test_what_a_colleague_closed_is_not_merged_unknowingly(
     assert invoke("adopt", branch, "--local")["commit"]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_pause_that_came_while_a_night_learned_loses_nothing(
     repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run
 ) -> None:

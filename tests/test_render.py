@@ -1005,6 +1005,7 @@ def test_a_long_quote_is_cut() -> None:
     assert "a b" * 70 not in page
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @settings(max_examples=25, deadline=None)
 @given(proposals(texts), texts)
 def test_no_field_of_a_run_breaks_its_report(view: ProposalView, text: str) -> None:

@@ -23,6 +23,8 @@ from tests.rig.accounts import ALICE, ROBOT
 from tests.rig.frontdoor import FrontDoor
 from tests.rig.runner import Asked, Ran, Runner
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 NAME = "acme/api"
 PULLS = f"/repos/{NAME}/pulls"
 ROOT = Path(__file__).parent.parent

@@ -21,6 +21,8 @@ from tests.rig.accounts import ALICE, READER, ROBOT
 from tests.rig.frontdoor import FrontDoor
 from tests.test_nightly_measured import choice
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 NAME = "acme/api"
 PULLS = f"/repos/{NAME}/pulls"
 WRITES = r"^(POST|PUT|PATCH|DELETE) /repos"

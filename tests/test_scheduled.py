@@ -121,6 +121,7 @@ def test_a_run_has_the_path_that_was_kept_and_the_keys_of_the_users_file(
     assert "git is not installed, or not on the PATH" in (folder / "schedule.log").read_text()
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_a_run_prints_goes_to_a_private_log(folder: Path, repo: Repository) -> None:
     """One after the other, results and errors, with when and what; the code of a failure is the scheduler's too."""
     assert scheduled.run(folder, ["status", "--repo", str(repo.path)], at=AT, if_missed=False, now=NOW) == 0

@@ -147,6 +147,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> SkillHomes:
     return homes(Repository.create(tmp_path_factory.mktemp("skills") / "acme-api", files))
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(name=st.text(max_size=40) | st.from_regex(r"[\w./:*?\\-]{1,20}", fullmatch=True))
 def test_no_name_leads_anywhere_but_to_a_skill_of_that_name(one: SkillHomes, name: str) -> None:
     """Whatever sessions call it."""

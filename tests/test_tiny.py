@@ -16,6 +16,8 @@ from tests.tiny.model import served
 from tests.tiny.nights import RECORDINGS, figures, night
 from tests.tiny.table import table
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 PAGE = Path(__file__).parent.parent / "docs" / "evidence.md"
 each_case = pytest.mark.parametrize("name", CASES)
 
