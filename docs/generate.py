@@ -114,11 +114,11 @@ Every setting is told in [configuration.md](configuration.md#replay). For good t
 Nothing, until you say what may: `replay.send` in your own settings file, in the environment, or as the answer to the
 one question of `skillopt-git init`. A run with a real backend ends with exit 2 before that. `"reviewed"` sends only
 tasks that people reviewed (`.skillopt/tasks/`, and `--tasks-file` where the file says so), `"mined"` also your
-sessions, after secrets, e-mail and IP addresses and home folders were taken out: the tasks that were mined from them and, unless
-`mine.with = "rules"`, what you typed and what the agent answered, in which the optimizer looks for more, each session
-once. Beside these a model hears the documents that are taught (as they are on the base branch), the wishes behind the
-tasks, the models' own earlier answers, `propose.preferences`, and what people refused, with their reasons. Never: tool
-output, other files, tasks that are marked as personal.
+sessions, after secrets, e-mail and IP addresses and home folders were taken out: the tasks that were mined from them
+and, unless `mine.with = "rules"`, what you typed and what the agent answered, in which the optimizer looks for more,
+each session once. Beside these a model hears the documents that are taught (as they are on the base branch), the
+wishes behind the tasks, the models' own earlier answers, `propose.preferences`, and what people refused, with their
+reasons. Never: tool output, other files, tasks that are marked as personal.
 
 - Requests go to the backend's own hosts, or to `replay.base_url`. An address that an environment variable brings along
   may be there for another program: it counts only if its host is one of the backend's or in `replay.hosts` (exit 5).
