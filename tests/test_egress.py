@@ -104,9 +104,9 @@ def test_nothing_is_sent_before_somebody_said_what_may_be() -> None:
 )
 def test_an_address_is_never_quoted(address: str, role: Role, name: str) -> None:
     """A password or a key may stand in it: what holds it is named instead."""
-    given = {"base_url": address if name else "", "environ": {"ACME_BASE_URL": address}}
+    environ = {"ACME_BASE_URL": address}
     with pytest.raises(UsageError) as caught:
-        destination(role, ACME, model="", hosts=(), **given)
+        destination(role, ACME, model="", base_url=address if name else "", environ=environ, hosts=())
     assert str(caught.value) == f"{name or 'ACME_BASE_URL'} is no address of a server"
     assert "hunter2pass" not in caught.value.hint
 
