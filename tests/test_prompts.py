@@ -31,12 +31,10 @@ def test_an_unknown_template_is_an_error_that_lists_the_known_ones() -> None:
 
 
 RAISING = (  # whatever Python has to say of it
-    "{{ [].pop() }}",
     "{{ '{}'.format() }}",
     "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
     "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
     "{{ 'x' * 10 ** 14 }}",
-    "{{ {}.popitem() }}",
 )
 
 
