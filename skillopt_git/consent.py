@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +24,22 @@ be, from this machine?
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """The user's own settings file, and what was decided; `made` where there was none yet."""
+    """The user's own settings file, and what was decided; `made` where there was none yet. One that is there says
+    `said`, if anything."""
 
     path: str
-    text: str
+    send: str
     made: bool
+    said: str = ""
+
+    @property
+    def text(self) -> str:
+        """What the file has to hold."""
+        return f'[replay]\nsend = "{self.send}"\n'
+
+    @property
+    def stored(self) -> bool:
+        return self.made or self.said == self.send
 
 
 def settle(root: Path, send: str | None, console: Console, *, asks: bool) -> Own | None:
@@ -40,8 +52,8 @@ def settle(root: Path, send: str | None, console: Console, *, asks: bool) -> Own
     if send is None:
         return None
     path = user_file(os.environ)
-    text = f'[replay]\nsend = "{send}"\n'
-    return Own(str(path), text, _create(path, text))
+    own = Own(str(path), send, made=True)
+    return own if _create(path, own.text) else Own(str(path), send, made=False, said=_says(path))
 
 
 def _said(root: Path, environ: Mapping[str, str] = os.environ) -> bool:
@@ -49,6 +61,14 @@ def _said(root: Path, environ: Mapping[str, str] = os.environ) -> bool:
         return bool(load(root, environ=environ).replay.send)
     except ConfigError:  # what is wrong with the settings is told by the next run
         return True
+
+
+def _says(path: Path) -> str:
+    """What the file says may be sent; "" where it says nothing, or cannot be read."""
+    try:
+        return str(tomllib.loads(path.read_text(encoding="utf-8"))["replay"]["send"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
 
 
 def _asked(console: Console) -> str | None:

@@ -6,20 +6,41 @@ import os
 import subprocess
 import tempfile
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 
-from skillopt_git.redact import Redactor, without_hex
+from skillopt_git.backends.claude_environment import secrets
+from skillopt_git.errors import ConfigError
+from skillopt_git.loading import load
+from skillopt_git.redact import Redactor, Scanner, without_hex
 
 LOG = "last-error.log"
 
 
 def keep(error: BaseException, *, near: Path) -> Path:
     """Writes the traceback to the private folder of the repository at `near`, else to a temporary file."""
-    text = without_hex(Redactor(os.urandom(32))("".join(traceback.format_exception(error))))
+    text = _clean("".join(traceback.format_exception(error)), os.environ)
     folder = _private(near)
     if folder is None:
         return _written(Path(tempfile.mkdtemp(prefix="skillopt-")) / LOG, text)
     return _written(folder / LOG, text)
+
+
+def _clean(text: str, environ: Mapping[str, str]) -> str:
+    """Without what looks like a secret, what the environment names as one, and the words that the user denies."""
+    keys = {*secrets(environ)}
+    denied: tuple[str, ...] = ()
+    try:
+        own = load(None, environ=environ)
+    except ConfigError:  # what is wrong with the settings is told by every other run
+        pass
+    else:
+        keys.add(environ.get(own.replay.key_env, ""))
+        keys.add(environ.get(own.replay.optimizer_key_env, ""))
+        denied = own.harvest.deny_words
+    for key in sorted(keys - {""}, key=len, reverse=True):  # one may be a part of another
+        text = text.replace(key, "[key]")
+    return without_hex(Redactor(os.urandom(32), Scanner(denied))(text))
 
 
 def _private(near: Path) -> Path | None:

@@ -81,12 +81,13 @@ class Opened:
     """A backend, and why some tasks cannot be put to it, by id. `together`: it wants what is asked at once in one call,
     and sees itself to how much of it is under way. `settle` is called when what was learned from it is recorded.
     `beyond`: tokens that an answer may take beyond a request's `max_tokens`, for thoughts, say; `free`: it costs
-    nothing and counts for no budget."""
+    nothing and counts for no budget. `shut`: why every call fails, where that is known without asking anybody."""
 
     backend: Backend
     together: bool = False
     beyond: int = 0
     free: bool = False
+    shut: CallFailed | None = None
     settle: Callable[[], None] = lambda: None
     skipped: Mapping[str, str] = field(default_factory=dict)
 

@@ -50,7 +50,8 @@ def destination(
     if not about.sends:
         return Destination(role=role, backend=named[0], model=named[1], host="", here=True)
     address = base_url or environ.get(about.address, "")
-    host = _host(address) if address else next(iter(about.hosts), "")
+    own = "replay.base_url" if role == "target" else "replay.optimizer_base_url"
+    host = _host(address, own if base_url else about.address) if address else next(iter(about.hosts), "")
     here = _is_here(host)
     if address and not here:
         if urlsplit(address).scheme != "https":
@@ -75,14 +76,15 @@ def refuse_unasked(destinations: Sequence[Destination], send: str) -> None:
         )
 
 
-def _host(address: str) -> str:
+def _host(address: str, named_by: str) -> str:
+    """Raises `UsageError`, which does not quote the address: a password or a key may stand in it."""
     try:
         found = urlsplit(address)
         host = found.hostname
     except ValueError:
         host = None
     if not host or found.scheme not in ("http", "https"):
-        raise UsageError(f"{address!r} is no address of a server", "such as https://models.example/v1")
+        raise UsageError(f"{named_by} is no address of a server", "one is such as https://models.example/v1")
     return host
 
 

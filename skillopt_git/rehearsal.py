@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from skillopt_git import roles
 from skillopt_git.config import Config
 from skillopt_git.cycle import ModelDoor
-from skillopt_git.doors import Opened, Spoken, spoken
+from skillopt_git.doors import Opened, Spoken, schema_of, spoken
 from skillopt_git.egress import Destination
 from skillopt_git.learned import Models
 from skillopt_git.model import Task
@@ -22,12 +23,14 @@ from skillopt_git.wiring import look_up
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """One request, as it would go out, and how often."""
+    """One request, as it would go out, and how often. `tools` and `schema` go along where the backend takes them."""
 
     to: Destination
     purpose: str
     said: Spoken
     times: int
+    tools: tuple[str, ...] = ()
+    schema: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -39,7 +42,7 @@ class Rehearsal:
 
     config: Config
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    asked: dict[Request, int] = field(default_factory=dict)
+    asked: dict[Request, set[str]] = field(default_factory=dict)  # with every sample that it was asked for
     prompts: Prompts = SHIPPED
 
     @property
@@ -62,7 +65,8 @@ class Rehearsal:
             part = replace(roles.parts(self.config)[0], backend="mock", model="")
             asked = roles.asked_of(part, self.config, self.environ, private, redact, prompts, tasks, needs)
             acted: Opened = look_up("backend", "mock", roles.BACKENDS)(asked)
-            listening = _Listening(acted.backend, self.asked)
+            simulated = roles.parts(self.config)[0].backend in roles.SIMULATIONS
+            listening = _Listening(acted.backend, self.asked, simulated and acted.backend.deterministic)
             return roles.judged(listening, listening, tasks, skipped=acted.skipped, prompts=prompts)
 
         return door
@@ -70,18 +74,27 @@ class Rehearsal:
     @property
     def sent(self) -> tuple[Sent, ...]:
         return tuple(
-            Sent(to=self.to[request.role], purpose=request.purpose, said=spoken(request, self.prompts), times=times)
-            for request, times in self.asked.items()
+            Sent(
+                to=self.to[request.role],
+                purpose=request.purpose,
+                said=spoken(request, self.prompts),
+                times=len(samples),
+                tools=request.tools,
+                schema=schema_of(request),
+            )
+            for request, samples in self.asked.items()
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Listening:
-    """A backend that keeps what it is asked, as often as it is. No simulation to whoever asks, for a real run asks
-    whether its models are there."""
+    """A backend that keeps what it is asked: each sample once, for a run remembers its answer. To whoever asks it is
+    no simulation, for a real run asks whether its models are there, and as little `deterministic` as a model: then each
+    task is asked many times."""
 
     inner: Backend
-    asked: dict[Request, int]
+    asked: dict[Request, set[str]]
+    deterministic: bool
     simulated: bool = False
 
     @property
@@ -93,10 +106,6 @@ class _Listening:
         return self.inner.model
 
     @property
-    def deterministic(self) -> bool:
-        return self.inner.deterministic
-
-    @property
     def settings(self) -> Mapping[str, str | int | float | bool]:
         return self.inner.settings
 
@@ -106,6 +115,5 @@ class _Listening:
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         for request in requests:
-            plain = replace(request, sample="")
-            self.asked[plain] = self.asked.get(plain, 0) + 1
+            self.asked.setdefault(replace(request, sample=""), set()).add(request.sample)
         return self.inner.complete(requests)

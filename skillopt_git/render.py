@@ -21,7 +21,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from skillopt_git.charts import NOT_MEASURED, Chart, edit_charts
@@ -326,11 +326,13 @@ def _prompt(template: str) -> Template:
 
 
 def worded(name: str, template: str, values: Mapping[str, object]) -> str:
-    """A prompt. The template may come from a repository: it sees its values and reaches nothing else."""
+    """A prompt. The template may come from a repository: it sees its values and reaches nothing else, and whatever goes
+    wrong in it is said to be its fault."""
     try:
         return _prompt(template).render(values)
-    except (TemplateError, ArithmeticError, TypeError, ValueError) as error:
-        raise ConfigError(f"the prompt '{name}' cannot be filled in: {error}", "see `skillopt-git prompts`") from None
+    except Exception as error:  # noqa: BLE001 - a template can make Python raise nearly anything
+        why = str(error) or type(error).__name__
+        raise ConfigError(f"the prompt '{name}' cannot be filled in: {why}", "see `skillopt-git prompts`") from None
 
 
 def sample(name: str) -> str:

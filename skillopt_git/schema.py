@@ -6,6 +6,7 @@ Every problem of an input is found at once and named by its place in it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -60,9 +61,10 @@ def read(type_: type[T], data: bytes | str, *, where: str, hint: str = "") -> T:
     return value
 
 
+@cache
 def form(type_: Any) -> str:
     """The JSON schema of a `type_`, as canonical JSON, in the strict form that every provider takes: no reference,
-    each field required, and no other."""
+    each field required, and no other. Made once a type, for it goes along with every request."""
     schema = _adapter(type_).json_schema()
     return canonical_json(_strict(schema, schema.get("$defs", {})))
 

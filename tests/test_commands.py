@@ -40,8 +40,8 @@ def test_init_writes_settings_and_a_skill_and_overwrites_nothing(repo: Repositor
 
 def test_init_tells_what_it_made_as_a_record(repo: Repository, invoke: Run) -> None:
     """Made the first time, kept the second."""
-    assert invoke("init") == {"v": 1, "made": [".skillopt.toml", SKILL], "kept": []}
-    assert invoke("init") == {"v": 1, "made": [], "kept": [".skillopt.toml", SKILL]}
+    assert invoke("init") == {"v": 1, "made": [".skillopt.toml", SKILL], "kept": [], "send": None}
+    assert invoke("init") == {"v": 1, "made": [], "kept": [".skillopt.toml", SKILL], "send": None}
 
 
 def test_the_scaffold_of_init_is_a_valid_skill(repo: Repository, say: Say) -> None:

@@ -9,6 +9,7 @@ import pytest
 from skillopt_git.doors import About
 from skillopt_git.egress import Destination, destination, refuse_unasked
 from skillopt_git.errors import SafetyError, UsageError
+from skillopt_git.ports import Role
 
 ACME = About(
     name="acme",
@@ -93,3 +94,28 @@ def test_nothing_is_sent_before_somebody_said_what_may_be() -> None:
     with pytest.raises(UsageError, match="nobody said what may be sent to acme"):
         refuse_unasked((*here, going()), "")
     assert going(silent).told == "paper, which sends nothing"
+
+
+@pytest.mark.parametrize(
+    "address", ["ftp://alice:hunter2pass@host/v1", "models.example/v1?key=hunter2pass", "https:///v1?hunter2pass"]
+)
+@pytest.mark.parametrize(
+    ("role", "name"), [("target", "replay.base_url"), ("optimizer", "replay.optimizer_base_url"), ("target", "")]
+)
+def test_an_address_is_never_quoted(address: str, role: Role, name: str) -> None:
+    """A password or a key may stand in it: what holds it is named instead."""
+    environ = {"ACME_BASE_URL": address}
+    with pytest.raises(UsageError) as caught:
+        destination(role, ACME, model="", base_url=address if name else "", environ=environ, hosts=())
+    assert str(caught.value) == f"{name or 'ACME_BASE_URL'} is no address of a server"
+    assert "hunter2pass" not in caught.value.hint
+
+
+@pytest.mark.parametrize("address", ["https://alice:hunter2pass@elsewhere.example/v1?key=hunter2pass"])
+def test_what_is_told_of_an_address_is_its_host(address: str) -> None:
+    assert going(base_url=address).told == "acme (acme-1) at elsewhere.example"
+    for given in ({"environ": {"ACME_BASE_URL": address}}, {"base_url": address.replace("https", "http")}):
+        with pytest.raises(SafetyError) as caught:
+            going(**given)
+        assert "elsewhere.example" in caught.value.message
+        assert "hunter2pass" not in caught.value.message + caught.value.hint

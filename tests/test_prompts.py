@@ -30,10 +30,24 @@ def test_an_unknown_template_is_an_error_that_lists_the_known_ones() -> None:
     assert "judge" in raised.value.hint
 
 
+RAISING = (  # whatever Python has to say of it
+    "{{ '{}'.format() }}",
+    "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
+    "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
+    "{{ 'x' * 10 ** 14 }}",
+)
+
+
 @pytest.mark.parametrize(
     "template",
-    ["{{ answer", "{{ nothing }}", "{{ answer.__class__.__mro__ }}", "{% include 'commit.txt.j2' %}{{ 1/0 }}"],
-    ids=["no template", "an unknown name", "reaches into Python", "fails"],
+    [
+        "{{ answer",
+        "{{ nothing }}",
+        "{{ answer.__class__.__mro__ }}",
+        "{% include 'commit.txt.j2' %}{{ 1/0 }}",
+        *RAISING,
+    ],
+    ids=["no template", "an unknown name", "reaches into Python", "fails", *map(str, range(len(RAISING)))],
 )
 def test_a_template_that_fails_is_a_plain_error(template: str) -> None:
     """A repository's template reaches nothing but its values."""

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from skillopt_git import cli, roles, schema
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.doors import About, Asked, Opened
 from skillopt_git.loading import user_file
+from skillopt_git.model import Check
 from skillopt_git.ports import CallFailed
 from skillopt_git.prompts import SHIPPED
 from skillopt_git.tasksfile import composed, file_text
@@ -176,6 +178,7 @@ def test_a_rehearsal_holds_what_the_run_then_sends(night: Say, home: Path) -> No
     asked = {(request.purpose, request.ask) for request in MODEL.asked if request.purpose == "rollout"}
     assert asked
     assert asked <= spoken
+    assert {item["schema"] is not None for item in told["requests"] if item["purpose"] == "reflect"} == {True}
     assert told["to"][0] == {
         "role": "target",
         "backend": "acme",
@@ -183,6 +186,37 @@ def test_a_rehearsal_holds_what_the_run_then_sends(night: Say, home: Path) -> No
         "host": "api.acme.example",
         "here": False,
     }
+
+
+def test_a_rehearsal_asks_as_often_as_a_model_that_varies_is_asked(
+    night: Say, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The simulation always answers alike, and by it alone a night would ask each task once."""
+    monkeypatch.setattr(THIS, "MODEL", replace(MODEL, deterministic=False))
+    _, record, _ = run(night, home, "--outgoing", "--json", verb="dry-run", send="mined")
+    _, out, _ = run(night, home, "--outgoing", verb="dry-run", send="mined")
+    run(night, home, verb="dry-run", send="mined")
+
+    told = json.loads(record)
+    probe = {"target": 1, "optimizer": 0}  # one model plays both
+    assert told["times"] == Counter(request.role for request in MODEL.asked) + Counter(probe)
+    assert sum(told["times"].values()) == sum(item["times"] for item in told["requests"])
+    each = f"({told['times']['target']} to the target and {told['times']['optimizer']} to the optimizer)"
+    assert f"{sum(told['times'].values())} requests {each} where answers are as the simulation's" in out
+
+
+def test_a_rehearsal_shows_the_tools_and_the_schema_of_a_request(night: Say, home: Path, repo: Repository) -> None:
+    """They leave this machine as its words do."""
+    tools = replace(bank_task(0), checks=(Check(op="tool_called", arg="Deploy"),))
+    file = composed([tools, *map(bank_task, range(1, 8))], {NEED: RULE}, reviewed=True)
+    repo.commit("Share tasks", {f".skillopt/tasks/{NEED}.json": file_text(file)})
+
+    _, out, _ = run(night, home, "--outgoing", verb="dry-run", send="reviewed")
+    _, record, _ = run(night, home, "--outgoing", "--json", verb="dry-run", send="reviewed")
+
+    assert "tools: Deploy" in out
+    assert 'schema of the answer: {"' in out
+    assert ["Deploy"] in [item["tools"] for item in json.loads(record)["requests"]]
 
 
 def test_a_rehearsal_leaves_out_what_may_not_go(night: Say, home: Path, repo: Repository) -> None:
@@ -213,6 +247,36 @@ def test_init_writes_down_what_may_be_sent_in_ones_own_file(repo: Repository, in
     assert str(own) in first["made"]
     assert str(own) in again["kept"]
     assert own.read_text() == '[replay]\nsend = "reviewed"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "stored", "told"),
+    [
+        ('[replay]\nsend = "mined"\n', True, "says already what you decided: mined"),
+        ('[replay]\nsend = "reviewed"\n', False, "still says reviewed"),
+        ("[replay]\njobs = 2\n", False, "Add to the last one, in its section [replay]"),
+        ("replay = 1\n", False, "Add to the last one"),
+        ("no TOML", False, "Add to the last one"),
+    ],
+)
+def test_init_tells_what_to_add_to_a_file_that_is_there(
+    repo: Repository, invoke: Run, say: Callable[..., str], text: str, stored: bool, told: str
+) -> None:
+    """Programs hear it, too: else the decision would be lost."""
+    own = user_file(os.environ)
+    own.parent.mkdir(parents=True)
+    own.write_text(text)
+
+    record = invoke("init", "--send", "mined")
+
+    missing = {"add_to": str(own), "text": '[replay]\nsend = "mined"\n'}
+    assert record["send"] == {"decided": "mined"} | (dict.fromkeys(missing) if stored else missing)
+    assert told in say("init", "--send", "mined")
+    assert own.read_text() == text
+
+
+def test_init_that_nobody_told_what_may_be_sent_decides_nothing(repo: Repository, invoke: Run) -> None:
+    assert invoke("init")["send"] is None
 
 
 def test_init_refuses_another_answer_before_it_writes(repo: Repository, say: Callable[..., str]) -> None:
@@ -273,6 +337,80 @@ def test_doctor_tells_what_a_backend_lacks(
     assert told in out
 
 
+REAL = {
+    "openai": ({"OPENAI_API_KEY": "k"}, "No model is named for openai"),
+    "azure_openai": ({"AZURE_OPENAI_API_KEY": "k", "SKILLOPT_REPLAY_MODEL": "d"}, "No Azure resource is named"),
+    "anthropic": ({"SKILLOPT_REPLAY_BASE_URL": "http://127.0.0.1:9"}, "There is no key: set ANTHROPIC_API_KEY"),
+    "claude": ({"SKILLOPT_REPLAY_KEY_ENV": "ACME_KEY"}, "No key for claude is in the environment: set ACME_KEY"),
+    "cassette": ({"SKILLOPT_REPLAY_CASSETTE": "absent.jsonl"}, "There is no cassette absent.jsonl"),
+}
+PRICED = {"ANTHROPIC_API_KEY": "k", "SKILLOPT_REPLAY_MODEL": "claude-none-9", "SKILLOPT_BUDGET_USD": "1"}
+TAPED = {"ANTHROPIC_API_KEY": "k", "SKILLOPT_REPLAY_RECORD": "anthropic"}
+
+
+@pytest.mark.parametrize(
+    ("backend", "environ", "told"),
+    [
+        *((name, *of) for name, of in REAL.items()),
+        ("anthropic", PRICED, "Budget.usd cannot be kept"),
+        ("cassette", TAPED, "Replay.cassette names no file"),
+        ("cassette", TAPED | {"SKILLOPT_REPLAY_CASSETTE": "."}, "Is a directory"),
+    ],
+)
+def test_doctor_finds_what_the_next_run_would_end_with(
+    night: Say, home: Path, monkeypatch: pytest.MonkeyPatch, backend: str, environ: dict[str, str], told: str
+) -> None:
+    """The doors say it themselves: they open without asking anybody. Told once, though one model plays both roles."""
+    for name, value in {"SKILLOPT_REPLAY_BACKEND": backend, **environ}.items():
+        monkeypatch.setenv(name, value)
+
+    code, out, _ = night("doctor", send="mined")
+
+    assert code == 1
+    assert " ".join(out.split()).count(told) == 1
+    assert run(night, home, verb="dry-run", send="mined")[0] != 0
+
+
+@pytest.mark.parametrize(
+    ("backend", "environ"),
+    [
+        ("azure_openai", {"AZURE_OPENAI_ENDPOINT": "https://acme.openai.azure.com", "SKILLOPT_REPLAY_MODEL": "d"}),
+        ("openai", {"SKILLOPT_REPLAY_BASE_URL": "http://127.0.0.1:9/v1", "SKILLOPT_REPLAY_MODEL": "m"}),
+        ("anthropic", {"ANTHROPIC_API_KEY": "k", "SKILLOPT_REPLAY_BATCH": "true", "SKILLOPT_BUDGET_USD": "1"}),
+        ("handoff", {"SKILLOPT_BUDGET_USD": "1"}),
+        ("cassette", TAPED | {"SKILLOPT_REPLAY_CASSETTE": "new/tape.jsonl"}),
+    ],
+)
+def test_doctor_finds_nothing_where_a_run_could_begin(
+    night: Say, repo: Repository, monkeypatch: pytest.MonkeyPatch, backend: str, environ: dict[str, str]
+) -> None:
+    """Azure by Entra ID has no key, say. And nothing is written: no tape is begun, no folder made."""
+    monkeypatch.chdir(repo.path)
+    for name, value in {"SKILLOPT_REPLAY_BACKEND": backend, **environ}.items():
+        monkeypatch.setenv(name, value)
+    before = sorted(repo.path.rglob("*"))
+
+    _, out, _ = night("doctor", "--json", send="mined")
+
+    assert [item["what"] for item in json.loads(out)["findings"] if item["fault"]] == []
+    assert sorted(repo.path.rglob("*")) == before
+
+
+def test_doctor_leaves_a_recording_that_was_broken_off_as_it_is(
+    night: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The half of a line at its end is cut off by the run that goes on with it."""
+    tape = tmp_path / "tape.jsonl"
+    tape.write_text('{"key": "0')
+    for name, value in {**TAPED, "SKILLOPT_REPLAY_BACKEND": "cassette", "SKILLOPT_REPLAY_CASSETTE": str(tape)}.items():
+        monkeypatch.setenv(name, value)
+
+    _, out, _ = night("doctor", "--json", send="mined")
+
+    assert not any(item["fault"] for item in json.loads(out)["findings"])
+    assert tape.read_text() == '{"key": "0'
+
+
 def test_doctor_repeats_why_a_run_would_be_refused(night: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody said what may be sent; and an address that is none."""
     _, out, _ = night("doctor")
@@ -280,7 +418,7 @@ def test_doctor_repeats_why_a_run_would_be_refused(night: Say, monkeypatch: pyte
     monkeypatch.setenv("SKILLOPT_REPLAY_BASE_URL", "nonsense")
     code, out, _ = night("doctor", send="mined")
     assert code == 1
-    assert "'nonsense' is no address of a server" in " ".join(out.split())
+    assert "Replay.base_url is no address of a server" in " ".join(out.split())
 
 
 def test_prompts_are_shown_as_they_are(repo: Repository, say: Callable[..., str], invoke: Run) -> None:

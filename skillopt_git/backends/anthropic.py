@@ -292,7 +292,8 @@ def door(asked: Asked) -> Opened:
         batches=batches,
         lessons=Lessons(thinks=_thinks(model)),
     )
-    return Opened(backend=claude, together=chosen.batch, beyond=THOUGHTS)
+    shut = line if isinstance(line, CallFailed) else None
+    return Opened(backend=claude, together=chosen.batch, beyond=THOUGHTS, shut=shut)
 
 
 def _thinks(model: str) -> bool:

@@ -120,11 +120,8 @@ def _loaded(path: Path, *, recording: bool) -> Tape:
     While recording, a last line that was cut off is the call that was under way when the recording was broken off.
     """
     tape = Tape(path)
-    data = path.read_bytes()
-    *lines, rest = data.split(b"\n")
-    if rest and recording:
-        os.truncate(path, len(data) - len(rest))
-    elif rest:
+    *lines, rest = path.read_bytes().split(b"\n")
+    if rest and not recording:
         lines.append(rest)
     for number, line in enumerate(lines, 1):
         where = f"{path}, line {number},"
@@ -161,9 +158,17 @@ def _path(chosen: Replay) -> Path:
 
 
 def blank(chosen: Replay) -> Tape:
-    """The tape that is to be recorded to: a new one, or one to go on with."""
+    """The tape that is to be recorded to: a new one, or one to go on with, without the line that was cut off."""
+    tape = begun(chosen)
+    tape.path.parent.mkdir(parents=True, exist_ok=True)
+    if tape.path.exists():
+        os.truncate(tape.path, tape.path.read_bytes().rfind(b"\n") + 1)
+    return tape
+
+
+def begun(chosen: Replay) -> Tape:
+    """The same, only looked at."""
     path = _path(chosen)
-    path.parent.mkdir(parents=True, exist_ok=True)
     tape = _loaded(path, recording=True) if path.exists() else Tape(path)
     tape.forget_failures("target", "optimizer")
     return tape

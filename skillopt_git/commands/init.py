@@ -66,7 +66,7 @@ def command(
     if own is not None:
         (made if own.made else kept).append(own.path)
     if json:
-        console.json({"v": 1, "made": made, "kept": kept})
+        console.json({"v": 1, "made": made, "kept": kept, "send": own and _decided(own)})
         return
     _tell(console, made, kept, own)
     console.out("Commit what was written. `skillopt-git run --backend mock` then simulates a first night.")
@@ -81,8 +81,21 @@ def _tell(console: Console, made: Sequence[str], kept: Sequence[str], own: Own |
         console.out(f"wrote {name}")
     for name in kept:
         console.out(f"kept  {name} (it was there)")
-    if own is not None and not own.made:
-        console.out(f"Add to the last one what you decided:\n\n{own.text}")
+    if own is None or own.made:
+        return
+    if own.stored:
+        console.out(f"The last one says already what you decided: {own.send}.")
+    elif own.said:
+        console.out(f"The last one still says {own.said}. What you decided is, in its section [replay]:\n\n{own.text}")
+    else:
+        console.out(f"Add to the last one, in its section [replay], what you decided:\n\n{own.text}")
+
+
+def _decided(own: Own) -> dict[str, str | None]:
+    """Nothing is to be added where the file says it."""
+    if own.stored:
+        return {"decided": own.send, "add_to": None, "text": None}
+    return {"decided": own.send, "add_to": own.path, "text": own.text}
 
 
 _NEXT = """\
