@@ -171,7 +171,8 @@ def told_sessions(evidence: Evidence) -> tuple[str, ...]:
 
 def marked(evidence: Evidence) -> bool:
     """Whether it names sessions by their marks alone, for it is published."""
-    return list(told_sessions(evidence)) == list(evidence.numbers.get("told", []))
+    told = evidence.numbers.get("told", [])
+    return isinstance(told, list | tuple) and all(map(_marks, told))
 
 
 def _marks(told: object) -> bool:
