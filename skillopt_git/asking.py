@@ -75,7 +75,7 @@ def _request(question: Question, type_: Any, bench: Bench, *, firmer: bool) -> R
         ask=bench.prompts(question.purpose, **question.words, firmer=firmer),
         max_tokens=LONGEST_ANSWER,
         # A bad answer stays in the cache; with a sample of its own the second question is asked anew every night.
-        sample=f"{bench.night}/firmer" if firmer else "",
+        sample=f"{bench.tonight}/firmer" if firmer else "",
         schema=form(type_),
     )
 

@@ -24,7 +24,7 @@ from skillopt_git.pausing import noted
 from skillopt_git.private import refuse_newer
 from skillopt_git.recall import PROVEN
 from skillopt_git.record import evidence_of
-from skillopt_git.soundness import paired, sound, told_edit
+from skillopt_git.soundness import marked, paired, sound, told_edit
 from skillopt_git.stamp import Stamp
 from skillopt_git.targets import Base, allowed, document_entry
 from skillopt_git.verifying import recomputed
@@ -280,6 +280,8 @@ class _Checking:
             yield f"evidence {name[:12]} was judged by another gate than the base's"
         if not set(map(_counted, self._earlier(evidence))) <= self._counted_before(evidence):
             yield f"evidence {name[:12]} counts rollouts of earlier nights that the ledger does not have"
+        if not marked(evidence):
+            yield f"evidence {name[:12]} names sessions by more than their marks"
         if not paired(evidence):
             yield f"evidence {name[:12]} has rollouts that are no pairs"
             return

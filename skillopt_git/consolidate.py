@@ -11,6 +11,7 @@ from skillopt_git.config import Gate
 from skillopt_git.documents import Documents, under
 from skillopt_git.ids import Json, digest
 from skillopt_git.imperatives import RULE_LIMIT
+from skillopt_git.judges import CheckJudge, judged_by, ruled
 from skillopt_git.model import (
     RECORD_VERSION,
     Candidate,
@@ -50,7 +51,8 @@ Replay = Callable[[Sequence[Task], Documents, str], Sequence[Rollout]]  # tasks,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """What measuring needs: the models, a way to replay tasks, the rules of the gate, and who listens."""
+    """What measuring needs: the models, a way to replay tasks, the rules of the gate, and who listens. Records name the
+    `night` by its run; samples that last until it is recorded begin with `tonight`."""
 
     target: Backend
     optimizer: Backend
@@ -58,6 +60,7 @@ class Bench:
     replay: Replay
     gate: Gate
     night: str
+    tonight: str
     preferences: str
     notify: Listener
     prompts: Prompts = SHIPPED
@@ -66,8 +69,7 @@ class Bench:
 
     def deterministic(self, tasks: Sequence[Task]) -> bool:
         """Whether measuring these tasks again gives the same; who judges rubrics matters only where there is one."""
-        rubrics = any(task.rubric for task in tasks)
-        return self.target.deterministic and (self.judge.deterministic or not rubrics)
+        return self.target.deterministic and (self.judge.deterministic or not ruled(tasks))
 
     def by_pairs(self, tasks: Sequence[Task]) -> bool:
         """Whether tasks have to be measured several times: what is always the same says it all at once."""
@@ -129,7 +131,8 @@ def trial(
         return replace(candidate, verdict=off.verdict, why=off.why)
     if not primary:
         return replace(candidate, why="no held-out task needs this rule yet")
-    name = trial_id(group, document, bench, ended)
+    about = subject(group, document, bench, by_rubric=ruled(primary))
+    name = trial_id(about, ended)
     guards = tuple(task for task in golden if task not in held_out)
     tasks = (*held_out, *guards)
     every = _pairs(name, need, tasks, documents, under(documents, document, applied.text), bench)
@@ -145,23 +148,27 @@ def trial(
         verdict=decision.verdict,
         why=decision.why,
         trial=name,
-        subject=subject(group, document, bench),
+        subject=about,
         pairs=pairs,
         baseline=decision.baseline,
         candidate=decision.candidate,
     )
     vetoing = frozenset(task.id for task in tasks if task.golden)
-    return replace(measured, evidence=_evidence(measured, guarded, bench, vetoing, bench.deterministic(tasks), adds))
+    return replace(measured, evidence=_evidence(measured, guarded, bench, tasks, vetoing, adds))
 
 
-def subject(group: Sequence[Edit], document: Document, bench: Bench) -> str:
-    """What stays the same over a trial; a change of any part starts a new one."""
+def subject(group: Sequence[Edit], document: Document, bench: Bench, *, by_rubric: bool) -> str:
+    """What stays the same over a trial; a change of any part starts a new one. `by_rubric`: whether one judges the
+    tasks that need the rule. Only then do the judge and what it is asked count."""
     named: list[Json] = [*sorted(edit.id for edit in group)]
-    return digest(named, document.path, document.blob, bench.target.model, bench.judge.name, bench.settings)
+    judge = bench.judge.name if by_rubric else CheckJudge().name
+    said = bench.prompts.digest_of("attempt", *(("judge",) if by_rubric else ()))
+    return digest(named, document.path, document.blob, bench.target.model, judge, said, bench.settings)
 
 
-def trial_id(group: Sequence[Edit], document: Document, bench: Bench, ended: int) -> str:
-    return f"x1-{digest(subject(group, document, bench), ended)}"
+def trial_id(about: str, ended: int) -> str:
+    """By its subject, and how many trials of it have ended."""
+    return f"x1-{digest(about, ended)}"
 
 
 def _pairs(
@@ -185,8 +192,8 @@ def _evidence(
     candidate: Candidate,
     guarded: Sequence[Pair],
     bench: Bench,
+    measured: Sequence[Task],
     vetoing: Collection[str],
-    deterministic: bool,
     adds: Mapping[str, float] | None,
 ) -> Evidence:
     """`guarded` stands in it and in no mean: its numbers name those tasks."""
@@ -200,7 +207,7 @@ def _evidence(
         "baseline": candidate.baseline,
         "candidate": candidate.candidate,
         "tasks": len(candidate.pairs),
-        "deterministic": deterministic,
+        "deterministic": bench.deterministic(measured),
         **({"adds": dict(adds)} if adds else {}),
     }
     return Evidence(
@@ -212,7 +219,7 @@ def _evidence(
         settings=bench.settings,
         target=bench.target.model,
         optimizer=bench.optimizer.model,
-        judge=bench.judge.name,
+        judge=judged_by(bench.judge, measured),
         tasks=tuple(tasks),
         verdict=candidate.verdict,
         numbers=numbers | ({"golden": [pair.task for pair in guarded]} if guarded else {}),

@@ -93,7 +93,7 @@ class Controls:
         if not any(need in task.needs for task in self.held_out) or not self.bench.by_pairs(tasks):
             return
         about = edit.id if edit else None
-        name = f"x1-{digest('control', kind, document.path, document.blob, need, about, self.bench.night)}"
+        name = f"x1-{digest('control', kind, document.path, document.blob, need, about, self.bench.tonight)}"
         subject = pairing.Subject(need=need, edits=(about,) if about else ())
         guard = (self.held_out, self.golden, self.history.guarded)
         evidence, why = pairing.control(name, subject, document, arms, *guard, bench=self.bench)

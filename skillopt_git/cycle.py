@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from skillopt_git.bank import Admitted, Bank, admit, merge, shareable, withheld
 from skillopt_git.config import Config
-from skillopt_git.doors import probe
+from skillopt_git.doors import lasting, probe
 from skillopt_git.errors import BackendError, BudgetSpent
 from skillopt_git.harvest import Harvest, Headless, harvest
 from skillopt_git.judges import judgeable, shape_only
@@ -65,7 +65,7 @@ class Inputs:
     """What a night starts from. `reading` is None when no sessions are to be looked for.
 
     `reader` knows in which words people wish for something, `people` whose names are no part of a rule; `machine` is
-    what the ledger calls this one. `only_reviewed`: no model may see a task that nobody reviewed.
+    what the ledger calls this one. `only_reviewed`: no model may see a task or a wish that nobody reviewed.
     """
 
     reading: Reading | None
@@ -88,10 +88,11 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
     known = gather(inputs, config=config, now=now, notify=notify, asks=asks)
     models = door(known.tasks, known.needs)
     least, replaced = config.mine.min_sessions, known.bank.replaced
-    needs = recurring(known.needs, known.counts, min_sessions=least, replaced=replaced)
+    every = recurring(known.needs, known.counts, min_sessions=least, replaced=replaced)
+    needs = [need for need in every if need.id not in known.unsaid]
     tasks, notes = usable(known, models.skipped, config, inputs.teachable.skill)
-    notes = (*notes, *_kept_here(known), *_replaced(known, inputs.bank), *_absent(known.harvest, inputs.reading))
-    notes = (*notes, *known.told.notes)
+    notes = (*notes, *_kept_here(known), *_replaced(known, inputs.bank), *_unsaid(len(every) - len(needs)))
+    notes = (*notes, *_absent(known.harvest, inputs.reading), *known.told.notes)
     learned = Learned(
         reason="nothing_recurred",
         known=known,
@@ -146,7 +147,7 @@ def _asking(inputs: Inputs, door: ModelDoor, notify: Listener) -> Asks:
         return ModelReader(
             optimizer=models.optimizer,
             prompts=models.prompts,
-            night=inputs.night,
+            tonight=lasting(inputs.history.nights),
             reader=inputs.reader,
             people=inputs.people,
             notify=notify,
@@ -156,7 +157,8 @@ def _asking(inputs: Inputs, door: ModelDoor, notify: Listener) -> Asks:
 
 
 def _refuse_dead(models: Models, night: str) -> None:
-    """Raises `BackendError` where a model cannot answer at all, before anything is spent."""
+    """Raises `BackendError` where a model cannot answer at all, before anything is spent. Each run asks anew: that it
+    answered another one says nothing."""
     roles: dict[int, tuple[Backend, Role]] = {id(models.optimizer): (models.optimizer, "optimizer")}
     roles[id(models.target)] = (models.target, "target")
     for backend, role in roles.values():
@@ -217,7 +219,7 @@ def _needs(inputs: Inputs) -> dict[str, str]:
     return {**inputs.bank.needs, **_needs_of(inputs.files)}
 
 
-def _needs_of(files: Sequence[TasksFile]) -> dict[str, str]:
+def _needs_of(files: Iterable[TasksFile]) -> dict[str, str]:
     return {need: text for file in files for need, text in file.needs.items()}
 
 
@@ -239,6 +241,7 @@ def _known(read: Harvest | None, private: Bank, admitted: Admitted, inputs: Inpu
     heard = {*counts, *_needs_of(inputs.files)}
     ours = {need for task in private.tasks for need in task.needs} | {item.need for item in private.sightings}
     worded = {**private.needs, **needs}
+    reviewed = _needs_of(file for file in inputs.files if file.reviewed) if inputs.only_reviewed else {}
     return Known(
         harvest=read,
         bank=replace(
@@ -248,10 +251,11 @@ def _known(read: Harvest | None, private: Bank, admitted: Admitted, inputs: Inpu
         ),
         families=admitted.families,
         tasks=tasks,
-        needs={need: text for need, text in needs.items() if need in heard},
+        needs={need: reviewed.get(need, text) for need, text in needs.items() if need in heard},
         counts=counts,
         machine=inputs.machine,
         withheld=_withheld(tasks, inputs),
+        unsaid=frozenset(heard - reviewed.keys()) if inputs.only_reviewed else frozenset(),
     )
 
 
@@ -309,6 +313,13 @@ def _kept_here(known: Known) -> tuple[str, ...]:
         return ()
     what = "is personal and stays here" if known.personal == 1 else "are personal and stay here"
     return (_counted(known.personal, what),)
+
+
+def _unsaid(count: int) -> tuple[str, ...]:
+    if not count:
+        return ()
+    many = "1 wish" if count == 1 else f"{count} wishes"
+    return (f"{many} left out: in no reviewed tasks file, and replay.send lets nothing else go to a model",)
 
 
 def _replaced(known: Known, before: Bank) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ def steady_first(documents: Documents) -> Documents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A request by its `digest`; `sample` is its own, with a fixed word for the id of a run."""
+    """A request by its `digest`; `sample` is its own, with a fixed word for the run or night."""
 
     digest: str
     sample: str
@@ -129,7 +129,7 @@ def spoken(request: Request, prompts: Prompts) -> Spoken:
 def question(request: Request, prompts: Prompts) -> Question:
     """What makes two requests the same question to whoever answers: all of it, and the words it is put in.
 
-    Some samples begin with the id of the run that asks. The same question of another run is the same here, so that an
+    Some samples name the run or the night that asks. The same question of another one is the same here, so that an
     answer that was kept outside of any run is found by the next one.
     """
     asked = replace(request, sample=_RUN.sub("<run>", request.sample))
@@ -137,7 +137,13 @@ def question(request: Request, prompts: Prompts) -> Question:
     return Question(digest=sha256(spelt.encode("utf-8", "surrogatepass")).hexdigest(), sample=asked.sample)
 
 
-_RUN = re.compile(r"\b[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}\b")
+def lasting(nights: int) -> str:
+    """What begins the samples of a night that comes after so many recorded ones: the same until it is recorded, too, so
+    that a run that goes on after another finds what that one paid for, and no later night does."""
+    return f"night-{nights + 1}"
+
+
+_RUN = re.compile(r"\b[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}\b|\bnight-[0-9]+\b")
 
 
 def probe(backend: Backend, role: Role, sample: str) -> CallFailed | None:

@@ -10,7 +10,7 @@ from statistics import fmean, median
 
 from skillopt_git.checks import check, failure, problem
 from skillopt_git.model import Score, Task
-from skillopt_git.ports import Backend, CallFailed, Reply, Request
+from skillopt_git.ports import Backend, CallFailed, Judge, Reply, Request
 from skillopt_git.schema import form, problems, read
 
 PASS_MARK = 0.8  # a rubric score from here on passes
@@ -35,6 +35,16 @@ def shape_only(task: Task) -> bool:
 
 def _rubric(task: Task) -> str:
     return (task.rubric or "").strip()
+
+
+def ruled(tasks: Iterable[Task]) -> bool:
+    """Whether a rubric judges one of these tasks."""
+    return any(map(_rubric, tasks))
+
+
+def judged_by(judge: Judge, tasks: Iterable[Task]) -> str:
+    """The name of what judges these tasks: checks alone do not depend on a model."""
+    return judge.name if ruled(tasks) else CheckJudge().name
 
 
 def score_checks(task: Task, reply: Reply) -> Score:
@@ -64,7 +74,9 @@ class CheckJudge:
     def deterministic(self) -> bool:
         return True
 
-    def score(self, answers: Sequence[tuple[Task, Reply]]) -> Sequence[Score | CallFailed]:
+    def score(
+        self, answers: Sequence[tuple[Task, Reply]], sample: str = "", tonight: str = ""
+    ) -> Sequence[Score | CallFailed]:
         return [score_checks(task, reply) for task, reply in answers]
 
 
@@ -78,8 +90,9 @@ class _Ruling:
 class RubricJudge:
     """Asks the optimizer how well an answer meets the task's rubric. Which arm an answer comes from is not told.
 
-    `prompt` words the question. One that varies is asked `VOTES` times, and most votes decide. A reply that cannot be
-    read is asked for once more, firmly; then it is a failed call.
+    `prompt` words the question. One that varies is asked `VOTES` times, and most votes decide: in the sample of the
+    answers, for a remembered ruling would count as many. A reply that cannot be read is asked for once more, firmly;
+    then it is a failed call.
     """
 
     optimizer: Backend
@@ -94,17 +107,19 @@ class RubricJudge:
     def deterministic(self) -> bool:
         return self.optimizer.deterministic
 
-    def score(self, answers: Sequence[tuple[Task, Reply]]) -> Sequence[Score | CallFailed]:
+    def score(
+        self, answers: Sequence[tuple[Task, Reply]], sample: str = "", tonight: str = ""
+    ) -> Sequence[Score | CallFailed]:
         """Raises ValueError for a task without a rubric."""
-        votes = ("",) if self.deterministic else tuple(f"vote/{number}" for number in range(1, VOTES + 1))
-        given = self._votes([self._request(task, reply, vote) for task, reply in answers for vote in votes])
+        votes = ("",) if self.deterministic else tuple(_under(sample, f"vote/{at}") for at in range(1, VOTES + 1))
+        given = self._votes([self._request(task, reply, vote) for task, reply in answers for vote in votes], tonight)
         each = len(votes)
         return [_decided(given[at : at + each]) for at in range(0, len(given), each)]
 
-    def _votes(self, requests: Sequence[Request]) -> list[Score | CallFailed]:
+    def _votes(self, requests: Sequence[Request], tonight: str) -> list[Score | CallFailed]:
         scores = self._ask(requests)
         unread = [at for at, score in enumerate(scores) if isinstance(score, CallFailed) and score.kind == "schema"]
-        again = self._ask([replace(requests[at], ask=requests[at].ask + FIRMER) for at in unread])
+        again = self._ask([_firmer(requests[at], tonight) for at in unread])
         for at, score in zip(unread, again, strict=True):
             scores[at] = score
         return scores
@@ -125,6 +140,15 @@ class RubricJudge:
     def _ask(self, requests: Sequence[Request]) -> list[Score | CallFailed]:
         replies = self.optimizer.complete(requests) if requests else ()
         return [reply if isinstance(reply, CallFailed) else _ruled(reply.text) for reply in replies]
+
+
+def _firmer(request: Request, tonight: str) -> Request:
+    """A bad answer stays in the cache; with a sample of its own the second question is asked anew every night."""
+    return replace(request, ask=request.ask + FIRMER, sample=_under(request.sample, _under(tonight, "firmer")))
+
+
+def _under(sample: str, part: str) -> str:
+    return f"{sample}/{part}" if sample else part
 
 
 def _decided(votes: Sequence[Score | CallFailed]) -> Score | CallFailed:
@@ -198,13 +222,19 @@ class TaskJudge:
 
     def used_for(self, tasks: Iterable[Task]) -> CheckJudge | TaskJudge:
         """The judge these tasks really need: checks alone do not depend on a model."""
-        return self if any(_rubric(task) for task in tasks) else CheckJudge()
+        return self if ruled(tasks) else CheckJudge()
 
-    def score(self, answers: Sequence[tuple[Task, Reply]]) -> Sequence[Score | CallFailed]:
+    def score(
+        self, answers: Sequence[tuple[Task, Reply]], sample: str = "", tonight: str = ""
+    ) -> Sequence[Score | CallFailed]:
         """Raises ValueError for a task with neither checks nor a rubric."""
-        ruled = [(at, answer) for at, answer in enumerate(answers) if _rubric(answer[0])]
+        by_rubric = [(at, answer) for at, answer in enumerate(answers) if _rubric(answer[0])]
         rulings = dict(
-            zip((at for at, _ in ruled), self.rubric.score([answer for _, answer in ruled]), strict=True),
+            zip(
+                (at for at, _ in by_rubric),
+                self.rubric.score([answer for _, answer in by_rubric], sample, tonight),
+                strict=True,
+            ),
         )
         return [
             score_checks(task, reply) if at not in rulings else _together(task, reply, rulings[at])

@@ -67,6 +67,7 @@ class Known:
     machine: str = ""  # what the ledger calls this one
     personal: int = 0
     withheld: frozenset[str] = frozenset()  # tasks that no model may see, by id
+    unsaid: frozenset[str] = frozenset()  # needs that no model may hear of
     told: Told = Told()
 
     def sessions(self, need: str | None) -> int:

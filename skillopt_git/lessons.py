@@ -45,8 +45,8 @@ class Lessons:
 
 
 def attempts(tasks: Sequence[Task], documents: Documents, bench: Bench, times: int = 1) -> tuple[Attempts, ...]:
-    """Each task answered so many times: the first answer may be a remembered one, the others belong to this night."""
-    samples = ["", *(f"{bench.night}/dream/{number}" for number in range(2, times + 1))]
+    """Each task answered so many times: the first answer may be a remembered one, the others belong to tonight."""
+    samples = ["", *(f"{bench.tonight}/dream/{number}" for number in range(2, times + 1))]
     answers = [bench.replay(tasks, documents, sample) for sample in samples]
     return tuple(
         Attempts(task, tuple(sorted((item for item in own if item.score), key=lambda item: worth(item, bench.gate))))

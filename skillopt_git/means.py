@@ -22,7 +22,7 @@ class Means:
     replay: Replay
     candidates: Sequence[Candidate]
     base: Documents
-    night: str
+    tonight: str  # begins the samples of this night
     notes: list[str]
 
     def held_out(self, val: Sequence[Task]) -> tuple[float | None, float | None]:
@@ -35,7 +35,7 @@ class Means:
             return baseline, None
         if len(accepted) == 1 and _all(accepted[0], val):
             return baseline, accepted[0].candidate
-        together = self._mean("all accepted edits together", val, self._taught, f"{self.night}/together")
+        together = self._mean("all accepted edits together", val, self._taught, f"{self.tonight}/together")
         if baseline is not None and together is not None and together <= baseline:
             self.notes.append(
                 "each accepted edit helps alone, but all of them together do not: look at them one by one"
@@ -45,7 +45,7 @@ class Means:
     def test(self, tasks: Sequence[Task]) -> None:
         """The test split, scored once, on the final text."""
         if tasks and self._accepted:
-            mean = self._mean("the test tasks", tasks, self._taught, f"{self.night}/test")
+            mean = self._mean("the test tasks", tasks, self._taught, f"{self.tonight}/test")
             told = "not measured" if mean is None else f"{mean:.2f} on {len(tasks)}"
             self.notes.append(f"test tasks under the accepted edits, used for no decision: {told}")
 

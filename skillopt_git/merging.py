@@ -23,12 +23,14 @@ OVERLAP = 0.7  # of two rules for different needs: at or above it they may be on
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The edits for one need, in order, and the held-out tasks that nobody saw while they were worded."""
+    """The edits for one need, in order, and the held-out tasks that nobody saw while they were worded: `told` are the
+    marks of the sessions that were seen."""
 
     need: Need
     edits: tuple[Edit, ...]
     held_out: tuple[Task, ...]
     training: Training
+    told: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,7 @@ class _Answer:
 def tryouts(offer: Offer) -> list[Tryout]:
     """An offer's edits as the groups that go to the gate."""
     groups = offer.training.groups(offer.edits)
-    return [Tryout(offer.need, group, offer.held_out, offer.training) for group in groups]
+    return [Tryout(offer.need, group, offer.held_out, offer.training, offer.told) for group in groups]
 
 
 def merged(
@@ -122,7 +124,8 @@ class _Ranking:
         """Who words a rule for several needs has seen what was told of each: no task of those sessions judges it."""
         known = self.offers.get(offer.need.id, replace(offer, edits=()))
         unseen = tuple(task for task in known.held_out if all(task in other.held_out for other in beside))
-        self.offers[offer.need.id] = replace(known, edits=(*known.edits, edit), held_out=unseen)
+        told = known.told.union(*(other.told for other in beside))
+        self.offers[offer.need.id] = replace(known, edits=(*known.edits, edit), held_out=unseen, told=told)
         self.count += 1
 
 

@@ -91,11 +91,12 @@ def _sessions(count: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReader:
-    """The optimizer as a reader of sessions. `people` are names, folded, that no rule may hold."""
+    """The optimizer as a reader of sessions. `people` are names, folded, that no rule may hold;
+    `tonight` begins the samples of what is asked anew each night."""
 
     optimizer: Backend
     prompts: Prompts
-    night: str
+    tonight: str
     reader: Reader
     people: frozenset[str]
     notify: Listener
@@ -157,7 +158,7 @@ class ModelReader:
             ),
             max_tokens=LONGEST_ANSWER,
             # A bad answer stays in the cache; with a sample of its own the second question is asked anew every night.
-            sample=f"{self.night}/firmer" if firmer else "",
+            sample=f"{self.tonight}/firmer" if firmer else "",
             schema=form(_Answer),
         )
 

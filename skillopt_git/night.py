@@ -12,6 +12,7 @@ from skillopt_git.config import Config
 from skillopt_git.consolidate import Bench
 from skillopt_git.controls import Controls
 from skillopt_git.documents import Documents, existing, with_accepted
+from skillopt_git.doors import lasting
 from skillopt_git.dream import dream, is_variant
 from skillopt_git.errors import BudgetSpent, MeasurementInvalid
 from skillopt_git.guidance import due, guide
@@ -23,6 +24,7 @@ from skillopt_git.means import Means
 from skillopt_git.merging import Offer, merged, tryouts
 from skillopt_git.mine import wordings
 from skillopt_git.model import Candidate, Document, Edit, Evidence, Need, Reason, Split, Task
+from skillopt_git.pairing import mark
 from skillopt_git.ports import CallFailed, Gated, Listener
 from skillopt_git.recall import History, told_refusals
 from skillopt_git.reflection import Reflection, reflect
@@ -102,6 +104,11 @@ class Night:
         self.notes.append(
             f"the budget ended the night, and what was begun goes on with the next: {spent.message}{waits}"
         )
+
+    @property
+    def _tonight(self) -> str:
+        """What begins the samples that last until this night is recorded."""
+        return lasting(self.history.nights)
 
     @property
     def _documents(self) -> tuple[Document, ...]:
@@ -186,6 +193,7 @@ class Night:
             replay=self._replay,
             gate=self.config.gate,
             night=self.night,
+            tonight=self._tonight,
             preferences=self.config.propose.preferences,
             prompts=self.models.prompts,
             notify=self.notify,
@@ -212,6 +220,7 @@ class Night:
             sample=sample,
             notify=self.notify,
             used=self.used,
+            tonight=self._tonight,
         )
         self.replayed.update({task.id: task for task in tasks if not is_variant(task)})
         self.rollouts.extend(rollouts)
@@ -241,7 +250,8 @@ class Night:
                 fit.append(edit)
         train = [task for task in self._in("train") if need.id in task.needs]
         training = Training((*train, *variants), document, documents, bench)
-        offer = Offer(need, tuple(fit), self._held_out(need, told.tasks), training)
+        marks = frozenset(map(mark, self._told(need, told.tasks)))
+        offer = Offer(need, tuple(fit), self._held_out(need, told.tasks), training, marks)
         if bench.by_pairs([*offer.held_out, *self._golden()]):
             return [offer]
         for item in tryouts(offer):
@@ -251,7 +261,8 @@ class Night:
     def _more(self, need: Need, told: Lessons, documents: Documents) -> tuple[Lessons, tuple[Task, ...]]:
         """With what earlier nights asked like it, and what is dreamt of it; and the variants, to train on."""
         asked = self.config.replay
-        others = [task for task in self.known.tasks if need.id not in task.needs or task not in self.tasks]
+        known = [task for task in self.known.tasks if task.id not in self.known.withheld]
+        others = [task for task in known if need.id not in task.needs or task not in self.tasks]
         told = replace(told, alike=lessons.alike([item.task for item in told.failing], others, asked.recall_k))
         dreamt = dream([item.task for item in told.failing], need, asked.dream_factor, self._bench())
         for failure in dreamt.failures:
@@ -279,11 +290,15 @@ class Night:
 
     def _held_out(self, need: Need | None, shown: Sequence[Task]) -> tuple[Task, ...]:
         """The val tasks, without those of a session whose words the optimizer saw or the need is worded in."""
+        told = self._told(need, shown)
+        return tuple(task for task in self._in("val") if not told & set(task.sessions))
+
+    def _told(self, need: Need | None, shown: Sequence[Task]) -> set[str]:
+        """The sessions of the tasks that were shown, and of those that word the need."""
         worded = wordings(self.known.bank.sightings).get(need.id, {}) if need is not None else {}
         same = [task for task in self.known.tasks if need is not None and worded.get(task.id) == need.text]
         wording = [task for task in same if task.split == "train"] or same
-        told = {session for task in (*wording, *shown) for session in task.sessions}
-        return tuple(task for task in self._in("val") if not told & set(task.sessions))
+        return {session for task in (*wording, *shown) for session in task.sessions}
 
     def _golden(self) -> tuple[Task, ...]:
         """The tasks that veto, of every need and split, also those that `mine.max_tasks` leaves out otherwise."""
@@ -333,7 +348,7 @@ class Night:
     # --- the end ---
 
     def _finished(self, start: Learned, base: Documents) -> Learned:
-        means = Means(self.config.gate, self._replay, self.candidates, base, self.night, self.notes)
+        means = Means(self.config.gate, self._replay, self.candidates, base, self._tonight, self.notes)
         baseline, candidate = means.held_out(self._in("val"))
         means.test(self._in("test"))
         controls = Controls(self._in("val"), self._golden(), self._documents, base, self.history, self._bench())

@@ -8,7 +8,7 @@ before anybody says so.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
@@ -17,7 +17,7 @@ from skillopt_git.config import Gate
 from skillopt_git.consolidate import Bench, subject, trial_id
 from skillopt_git.documents import Documents, under
 from skillopt_git.ids import digest
-from skillopt_git.judges import agreement, shape_only
+from skillopt_git.judges import agreement, judged_by, ruled, shape_only
 from skillopt_git.model import (
     RECORD_VERSION,
     Candidate,
@@ -30,6 +30,7 @@ from skillopt_git.model import (
     Score,
     Task,
 )
+from skillopt_git.soundness import told_sessions
 from skillopt_git.weighing import BENEFIT, FIRST_PAIRS, SUSPECT_OF, Measured, Weighed, futile, suspects, weigh
 
 
@@ -44,10 +45,12 @@ def trial(
     bench: Bench,
     ended: int,
     adds: Mapping[str, float] | None = None,
+    told: Collection[str] = (),
     going_on: GoingOn | None = None,
 ) -> Candidate:
     """The paired rollouts of edits for one need, and what they prove. `rested` gives the run in which a task last was
-    a guard, `adds` what each edit is worth to the training tasks.
+    a guard, `adds` what each edit is worth to the training tasks, `told` the marks of the sessions that its words may
+    be from: no task of these ever judges it.
 
     A trial of an earlier night goes on with its pairs; one that can have no more of them is as it was, and measures
     nothing.
@@ -55,17 +58,21 @@ def trial(
     need = group[0].need
     candidate = Candidate(document=document, edits=tuple(group), verdict="unverified", why="")
     before = going_on.evidence if going_on else None
-    primary = [task for task in held_out if need is None or need in task.needs]
+    known = {*told, *(going_on.told if going_on else ())}
+    held_out = [task for task in held_out if unseen(task, known)]
+    primary = own(need, held_out)
     if not primary:
         return replace(candidate, why="no held-out task needs this rule yet")
     guard = _guard(
         [task for task in held_out if task not in primary], golden, primary, rested or {}, bench, document.path
     )
-    name = going_on.trial if going_on else trial_id(group, document, bench, ended)
+    subject_ = subject(group, document, bench, by_rubric=ruled(primary))
+    name = going_on.trial if going_on else trial_id(subject_, ended)
     taught = under(documents, document, edits.apply(document.text, group).text)
-    told = before.numbers.get("adds") if before else adds
-    about = Subject(need=need, edits=tuple(edit.id for edit in group), numbers={"adds": told} if told else {})
-    measuring = _Measuring(name, about, documents, taught, bench, before.tasks if before else ())
+    worth = before.numbers.get("adds") if before else adds
+    numbers: OpenMap = {**({"adds": worth} if worth else {}), **({"told": sorted(known)} if known else {})}
+    about = Subject(need=need, edits=tuple(edit.id for edit in group), numbers=numbers)
+    measuring = _Measuring(name, about, documents, taught, bench, before)
     weighed = measuring.weighed(primary, guard)
     pairs = measuring.as_pairs()
     return replace(
@@ -73,7 +80,7 @@ def trial(
         verdict=weighed.verdict,
         why=weighed.why,
         trial=name,
-        subject=subject(group, document, bench),
+        subject=subject_,
         pairs=pairs,
         baseline=gate.mean([pair.base for pair in pairs], bench.gate),
         candidate=gate.mean([pair.cand for pair in pairs], bench.gate),
@@ -109,7 +116,7 @@ class Subject:
 
     need: str | None
     edits: tuple[str, ...]
-    numbers: OpenMap = field(default_factory=dict)  # that no night of it changes
+    numbers: OpenMap = field(default_factory=dict)  # that no measurement changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +125,11 @@ class GoingOn:
 
     trial: str
     evidence: Evidence
+
+    @property
+    def told(self) -> frozenset[str]:
+        """The marks of the sessions that the optimizer was told of, or that the need is worded in."""
+        return frozenset(told_sessions(self.evidence))
 
     def has_room(self, primary: Iterable[Task], gate: Gate) -> bool:
         """Whether a task of the need may still be measured, or a new one has come."""
@@ -151,9 +163,13 @@ class _Measuring:
     base: Documents
     cand: Documents
     bench: Bench
-    before: tuple[EvidenceTask, ...] = ()
+    earlier: Evidence | None = None
     tasks: dict[str, Task] = field(default_factory=dict)
     scores: dict[str, list[tuple[Score | None, Score | None]]] = field(default_factory=dict)
+
+    @property
+    def before(self) -> tuple[EvidenceTask, ...]:
+        return self.earlier.tasks if self.earlier else ()
 
     def weighed(self, primary: Sequence[Task], guard: Sequence[Task]) -> Weighed:
         rules = self.bench.gate
@@ -227,11 +243,16 @@ class _Measuring:
             settings=bench.settings,
             target=bench.target.model,
             optimizer=bench.optimizer.model,
-            judge=bench.judge.name,
+            judge=self._judge(),
             tasks=(*self.before, *self._tonight()),
             verdict=weighed.verdict,
             numbers={**weighed.numbers, **self._judged(), **self.subject.numbers},
         )
+
+    def _judge(self) -> str:
+        """What judged its tasks: where none of tonight's has a rubric, one of an earlier night may have had."""
+        tonight = self.tasks.values()
+        return self.earlier.judge if self.earlier and not ruled(tonight) else judged_by(self.bench.judge, tonight)
 
     def _judged(self) -> OpenMap:
         """How far the judge agrees with itself, where it was asked several times."""
@@ -277,9 +298,24 @@ def parts(rows: Iterable[EvidenceTask]) -> tuple[list[Measured], list[Measured]]
     return found["primary"], found["guard"]
 
 
+def own(need: str | None, held_out: Iterable[Task]) -> list[Task]:
+    """The tasks that need the rule: those that prove its use."""
+    return [task for task in held_out if need is None or need in task.needs]
+
+
+def mark(session: str) -> str:
+    """Tells a session from others, and nothing about it."""
+    return digest("session", session)
+
+
+def unseen(task: Task, told: Collection[str]) -> bool:
+    """Whether nothing of a task's sessions was told, by their marks."""
+    return not any(mark(session) in told for session in task.sessions)
+
+
 def _group(task: Task) -> str:
     """Tells tasks of different sessions apart, and nothing about them."""
-    return digest("session", *(task.sessions[:1] or (task.id,)))
+    return mark(*(task.sessions[:1] or (task.id,)))
 
 
 def _hard(score: Score | None) -> int | None:

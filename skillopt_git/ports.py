@@ -126,11 +126,18 @@ class Backend(Protocol):
 
 
 class Judge(Protocol):
+    """Says how good answers are."""
+
     @property
     def name(self) -> str: ...
     @property
     def deterministic(self) -> bool: ...
-    def score(self, answers: Sequence[tuple[Task, Reply]]) -> Sequence[Score | CallFailed]: ...
+    def score(
+        self, answers: Sequence[tuple[Task, Reply]], sample: str = "", tonight: str = ""
+    ) -> Sequence[Score | CallFailed]:
+        """`sample` is the one that the answers were given in: a ruling counts for no other, whatever they say.
+        `tonight` begins the samples of what is asked anew each night."""
+        ...
 
 
 # --- the forge ---------------------------------------------------------------------------------------------------

@@ -32,11 +32,19 @@ class Prompts:
     @property
     def digest(self) -> str:
         """Changes when a template does: an answer to other words is another answer."""
-        return sha256("\0".join(f"{name}\0{text}" for name, text in self.texts.items()).encode()).hexdigest()[:16]
+        return _digest(self.texts)
+
+    def digest_of(self, *names: str) -> str:
+        """Changes when one of these templates does."""
+        return _digest({name: self.texts[name] for name in names})
 
     def __call__(self, name: str, **values: object) -> str:
         """Raises `ConfigError` where a repository's template fails."""
         return render.worded(name, self.texts[name], values)
+
+
+def _digest(texts: Mapping[str, str]) -> str:
+    return sha256("\0".join(f"{name}\0{text}" for name, text in texts.items()).encode()).hexdigest()[:16]
 
 
 SHIPPED = Prompts()

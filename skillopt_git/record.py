@@ -165,7 +165,7 @@ def proposed_events(learned: Learned, stamp: Stamp, placement: Placement, night:
             "night": None if stamp.simulated else night,
             "model": models.target.model,
             "optimizer": models.optimizer.model,
-            "judge": models.judge.name,
+            "judge": candidate.evidence.judge if candidate.evidence else models.judge.name,
             "metric": learned.metric,
             "rule": candidate.evidence.rule if candidate.evidence else "strict",
             "version": __version__,

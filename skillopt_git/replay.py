@@ -49,14 +49,16 @@ def replay(
     sample: str,
     notify: Listener,
     used: Used = NONE_USED,
+    tonight: str = "",
 ) -> tuple[Rollout, ...]:
     """One rollout a task, in the order of `tasks`, under those of `documents` that it reads. Without a `sample` a
-    remembered answer may serve again."""
+    remembered answer may serve again; `tonight` begins the samples of what is asked anew each night."""
     if not tasks:
         return ()
     replies = target.complete([request(task, used.under(documents, task), sample) for task in tasks])
     pairs = list(zip(tasks, replies, strict=True))
-    scores = iter(judge.score([(task, reply) for task, reply in pairs if isinstance(reply, Reply)]))
+    answers = [(task, reply) for task, reply in pairs if isinstance(reply, Reply)]
+    scores = iter(judge.score(answers, sample, tonight))
     rollouts = tuple(
         _rollout(task, reply, next(scores) if isinstance(reply, Reply) else reply) for task, reply in pairs
     )

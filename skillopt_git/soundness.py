@@ -17,6 +17,7 @@ from skillopt_git.packed import fits
 BRANCH = re.compile(r"sleep/\d{4}-\d\d-\d\d(-[1-9]\d{0,3})?")
 _MACHINE = re.compile(r"[0-9a-f]{8}")
 _SIMHASH = re.compile(r"[0-9a-f]{1,16}")
+_MARK = re.compile(r"[0-9a-f]{16}")
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _OPEN = {"extra": "ignore"}
 
@@ -160,6 +161,22 @@ def paired(evidence: Evidence) -> bool:
         if not {0, 1, None}.issuperset((*task.base, *task.cand)):
             return False
     return True
+
+
+def told_sessions(evidence: Evidence) -> tuple[str, ...]:
+    """The marks of the sessions whose words a rule may be from. What is no mark is none of a session."""
+    told = evidence.numbers.get("told")
+    return tuple(filter(_marks, told)) if isinstance(told, list | tuple) else ()
+
+
+def marked(evidence: Evidence) -> bool:
+    """Whether it names sessions by their marks alone, for it is published."""
+    told = evidence.numbers.get("told", [])
+    return isinstance(told, list | tuple) and all(map(_marks, told))
+
+
+def _marks(told: object) -> bool:
+    return isinstance(told, str) and _MARK.fullmatch(told) is not None
 
 
 def _listed(event: Event) -> bool:

@@ -84,12 +84,14 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Tryout:
-    """A group of edits that is ready for the gate, and the held-out tasks that nobody saw while it was worded."""
+    """A group of edits that is ready for the gate, and the held-out tasks that nobody saw while it was worded: `told`
+    are the marks of the sessions that were seen."""
 
     need: Need
     group: Group
     held_out: Sequence[Task]
     training: Training
+    told: frozenset[str] = frozenset()
 
 
 def chosen(queue: Sequence[Tryout], most: int) -> tuple[list[Tryout], list[Tryout]]:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from skillopt_git import consolidate, pairing
 from skillopt_git.consolidate import Bench
 from skillopt_git.documents import Documents
+from skillopt_git.judges import ruled
 from skillopt_git.model import Candidate, Document, Edit, Evidence, Need, Task
 from skillopt_git.pairing import GoingOn
 from skillopt_git.recall import PROVEN, History, same_wish
 from skillopt_git.rulings import OnTrial
 from skillopt_git.training import Tryout
 
-CHANGED = "its document, model, judge or gate changed, or what it was tried with"
+CHANGED = "its document, model, judge, prompts or gate changed, or what it was tried with"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +47,11 @@ class Trials:
             return None
         if need is None and not item.edits[0].guides:
             return None
+        going_on = GoingOn(item.trial, evidence)
+        held_out = [task for task in self.held_out(need) if pairing.unseen(task, going_on.told)]
+        primary = pairing.own(None if need is None else need.id, held_out)
         group = _in_order(item.edits, evidence)
-        if group is None or item.ruling.data["subject"] != consolidate.subject(group, document, self.bench):
+        if group is None or not self._same(item, group, document, primary):
             if item.branch is not None:
                 notes.append(f"{_named(item.edits)} is not measured further: {CHANGED}")
             return None
@@ -55,9 +59,6 @@ class Trials:
             if any(consolidate.lint(edit) for edit in group):  # the ledger is shared
                 return None
             held.append(item)
-        held_out = self.held_out(need)
-        going_on = GoingOn(item.trial, evidence)
-        primary = [task for task in held_out if need is None or need.id in task.needs]
         room = self.bench.by_pairs([*held_out, *self.golden]) and going_on.has_room(primary, self.bench.gate)
         if not room and (item.branch is not None or self._proven_open() or not primary):
             notes.append(f"{_named(item.edits)} waits for another task that needs it: its own were measured enough")
@@ -74,10 +75,17 @@ class Trials:
             going_on=going_on,
         )
 
+    def _same(self, item: OnTrial, group: Sequence[Edit], document: Document, primary: Sequence[Task]) -> bool:
+        """Whether the trial is about the same still. Where no task is left, any judge may have been its own."""
+        judges = {ruled(primary)} if primary else {False, True}
+        same = {consolidate.subject(group, document, self.bench, by_rubric=judge) for judge in judges}
+        return item.ruling.data["subject"] in same
+
     def begun(self, item: Tryout, notes: list[str]) -> Candidate:
         """A group's first night at the gate; or a further one, where its trial was parked."""
         group, document, documents = item.group.edits, item.training.document, item.training.documents
-        subject = consolidate.subject(group, document, self.bench)
+        primary = pairing.own(group[0].need, item.held_out)
+        subject = consolidate.subject(group, document, self.bench, by_rubric=ruled(primary))
         ended = self.history.ended_trials.get(subject, 0)
         if not self.bench.by_pairs([*item.held_out, *self.golden]):
             return consolidate.trial(
@@ -103,6 +111,7 @@ class Trials:
             bench=self.bench,
             ended=ended,
             adds=item.group.adds,
+            told=item.told,
             going_on=going_on,
         )
 

@@ -161,6 +161,7 @@ def night(
     heard: list[LearningEvent] | None = None,
     evidence_of: Callable[[str], Evidence | None] = lambda _: None,
     home_of: HomeOf = nowhere,
+    only_reviewed: bool = False,
     **config: Any,
 ) -> Learned:
     """One night over `tasks`; the settings are given as sections (`gate=Gate(...)`)."""
@@ -173,6 +174,7 @@ def night(
         history=history,
         night=run,
         evidence_of=evidence_of,
+        only_reviewed=only_reviewed,
     )
     listener = (lambda _: None) if heard is None else heard.append
     return learn(

@@ -18,6 +18,7 @@ from skillopt_git.replay import Rollout, replay
 from tests.learning import PNPM, RULE, RUN, SKILL, document, models
 
 NEED = Need(PNPM, RULE)
+TONIGHT = "night-1"
 TEXT = document(SKILL, "Be brief")
 
 
@@ -34,6 +35,7 @@ def bench(backend: Scripted, *tasks: Task, **fields: Any) -> Bench:
         "replay": answer,
         "gate": Gate(),
         "night": RUN,
+        "tonight": TONIGHT,
         "preferences": "",
         "notify": lambda _: None,
     }

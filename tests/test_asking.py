@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from skillopt_git.asking import LONGEST_ANSWER, Question, ask
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.ports import CallFailed, Reply
-from tests.learning import RUN, acts, once
-from tests.questions import bench
+from tests.learning import acts, once
+from tests.questions import TONIGHT, bench
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def test_only_what_could_not_be_read_is_asked_again_and_firmer() -> None:
     assert (second.answer, second.text) == (failure, "")
     assert isinstance(fourth.answer, CallFailed)
     assert (fourth.answer.kind, fourth.text) == ("schema", "no")
-    assert [item.sample for item in backend.asked] == ["", "", "", "", f"{RUN}/firmer", f"{RUN}/firmer"]
+    assert [item.sample for item in backend.asked] == ["", "", "", "", f"{TONIGHT}/firmer", f"{TONIGHT}/firmer"]
     assert ["not such JSON" in item.ask for item in backend.asked] == [False] * 4 + [True] * 2
     assert {item.max_tokens for item in backend.asked} == {LONGEST_ANSWER}
 

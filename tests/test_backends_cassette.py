@@ -24,7 +24,7 @@ from skillopt_git.backends import cassette
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.commands import night as night_
 from skillopt_git.config import Config, Replay
-from skillopt_git.doors import About, Asked, Opened, question
+from skillopt_git.doors import About, Asked, Opened, lasting, question
 from skillopt_git.errors import ConfigError, UsageError
 from skillopt_git.ports import CallFailed, Reply, Request, Role, Usage
 from skillopt_git.prompts import SHIPPED, Prompts
@@ -151,7 +151,7 @@ def test_the_same_question_put_in_other_words_has_no_answer(tape: Path) -> None:
 
 
 def test_another_run_finds_what_the_recorded_one_asked(tape: Path) -> None:
-    """Samples that begin with a run's id are of any run; those of a trial's pair are only of that pair."""
+    """Samples that begin with a run or a night are of any; those of a trial's pair are only of that pair."""
     heard = recording(tape, numbered()).complete([asks(sample=f"{RUN}/together"), asks(sample=f"x1-0/{RUN}x")])
 
     found = replaying(tape).complete([asks(sample=f"{LATER}/together"), asks(sample=f"x1-0/{LATER}x")])
@@ -159,6 +159,13 @@ def test_another_run_finds_what_the_recorded_one_asked(tape: Path) -> None:
     assert texts(found)[0] == texts(heard)[0]
     assert isinstance(found[1], CallFailed)
     assert [line["sample"] for line in lines(tape)[1:]] == ["<run>/together", f"x1-0/{RUN}x"]
+
+
+def test_another_night_finds_what_the_recorded_one_asked(tape: Path) -> None:
+    """How many nights a repository has had is no part of a question."""
+    heard = recording(tape, numbered()).complete([asks(sample=f"{lasting(0)}/test")])
+
+    assert texts(replaying(tape).complete([asks(sample=f"{lasting(12)}/test")])) == texts(heard)
 
 
 def test_a_repeated_question_is_answered_in_the_order_that_was_recorded(tape: Path) -> None:

@@ -253,9 +253,19 @@ def closed_without_evidence(told: dict[str, Any]) -> None:
     data |= {"verdict": "unverified", "evidence": None, "closed": True}
 
 
+def names_a_session(told: dict[str, Any]) -> None:
+    told["evidence"][0]["numbers"]["told"] = ["s1"]
+
+
+def names_sessions_oddly(told: dict[str, Any]) -> None:
+    told["evidence"][0]["numbers"]["told"] = 5
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
+        (names_a_session, "names sessions by more than their marks"),
+        (names_sessions_oddly, "names sessions by more than their marks"),
         (ends_a_refusal, "ends others, which none of its kind does"),
         (ends_what_it_may_not, "takes the place of what it does not"),
         (no_list, "or not whole"),

@@ -123,6 +123,7 @@ def run_on(
         replay=again,
         gate=SMALL,
         night=night,
+        tonight="night-1",
         preferences="",
         notify=lambda _: None,
     )

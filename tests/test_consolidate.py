@@ -17,8 +17,9 @@ from skillopt_git.consolidate import (
     trial,
 )
 from skillopt_git.judges import RubricJudge, TaskJudge
-from skillopt_git.model import Edit, Task
+from skillopt_git.model import Check, Edit, Task
 from skillopt_git.ports import CallFailed, Reply, Request
+from skillopt_git.prompts import Prompts
 from tests.learning import (
     OTHER,
     PNPM,
@@ -242,11 +243,40 @@ def test_the_settings_of_the_gate_are_not_overwritten_by_the_models() -> None:
         ({"night": "20261130T030000Z-0000000b"}, False),
         ({"edit": replace(ADD, reason="Another.")}, False),
         ({"preferences": "Be kind"}, False),
+        ({"prompts": Prompts({"attempt": "You are brief."})}, True),
+        ({"prompts": Prompts({"judge": "Is it good?"})}, False),
+        ({"prompts": Prompts({"reflect": "What is wrong?"})}, False),
     ],
 )
 def test_what_makes_another_trial(change: dict[str, Any], other: bool) -> None:
-    """The edit, the settings, or that the trial before has ended; not the night, nor why the edit was proposed."""
+    """The edit, the settings, the words it is asked in, or that the trial before has ended; not the night, nor why the
+    edit was proposed."""
     assert (tried(**change)[0].trial != tried()[0].trial) is other
+
+
+RULED = task(2, checks=(Check(op="contains", arg="pnpm"),), rubric="It uses pnpm.")
+
+
+def test_where_a_rubric_judges_its_question_is_part_of_the_trial() -> None:
+    """And the judge is named as what judged."""
+    found, _ = tried(None, RULED)
+    other, _ = tried(None, RULED, prompts=Prompts({"judge": "Is it good?"}))
+    plain, _ = tried(None, task(2))
+
+    assert len({found.trial, other.trial, plain.trial}) == 3
+    assert found.evidence is not None
+    assert found.evidence.judge == "checks+rubric:scripted:scripted"
+
+
+def test_a_rubric_of_a_task_that_does_not_need_the_rule_makes_no_other_trial() -> None:
+    """Else one new task somewhere would begin every trial anew."""
+    plain, _ = tried(None, task(2), task(4, "val", TICKET))
+    beside, _ = tried(None, task(2), task(4, "val", TICKET, rubric="It names the ticket."))
+
+    assert (beside.trial, beside.subject) == (plain.trial, plain.subject)
+    assert plain.evidence is not None
+    assert beside.evidence is not None
+    assert (plain.evidence.judge, beside.evidence.judge) == ("checks", "checks+rubric:scripted:scripted")
 
 
 def test_without_held_out_tasks_that_need_it_a_rule_is_unverified() -> None:

@@ -14,7 +14,7 @@ from skillopt_git.config import Config, Mine
 from skillopt_git.cycle import Inputs, Reading, gather
 from skillopt_git.ids import need_id
 from skillopt_git.learned import Known, Learned, Teachable
-from skillopt_git.model import Check, Event, Reason, Session, Skipped, TasksFile, Turn
+from skillopt_git.model import Check, Event, Reason, Session, Sighting, Skipped, TasksFile, Turn
 from skillopt_git.ports import Harvested, LearningEvent, Mined, Scanned
 from skillopt_git.recall import History, recall
 from skillopt_git.record import events_of
@@ -449,3 +449,56 @@ def test_tasks_judged_by_shape_alone_are_noted() -> None:
 
     assert "2 tasks judged by shape alone (lengths, headings): a gain on them says little" in learned.notes
     assert not any("shape" in note for note in night(*usual()).notes)
+
+
+# --- only what people reviewed -----------------------------------------------------------------------------------
+
+
+def heard(backend: Scripted) -> str:
+    return "\n".join(f"{item.ask}\n{item.context}\n{item.documents}" for item in backend.asked)
+
+
+def test_no_ask_that_nobody_reviewed_is_recalled() -> None:
+    """However near it is to a reviewed one; where mined tasks may go out, it is."""
+    near = task(8, "train", TICKET, ask=f"{ASKS[0]}, please")
+    mined = Bank(tasks=(near,), needs={TICKET: NEEDS[TICKET]})
+    open_, closed = Scripted(script=acts()), Scripted(script=acts())
+
+    night(*usual(), bank=mined, backend=open_, memory=None)
+    night(*usual(), bank=mined, backend=closed, memory=None, only_reviewed=True)
+
+    assert near.ask in heard(open_)
+    assert near.ask not in heard(closed)
+    assert "reflect" in {item.purpose for item in closed.asked}
+
+
+def test_a_wish_that_nobody_reviewed_is_not_told_though_a_reviewed_task_voices_it() -> None:
+    """The task's own words are reviewed; what else it was mined for is not, nor other words for a reviewed wish."""
+    secret, private = "Never tell Globex about their invoice", "n1-00000000000000ff"
+    mine = tuple(replace(item, needs=(*item.needs, private)) for item in usual())
+    bank = Bank(
+        tasks=mine,
+        needs={private: secret, mine[0].needs[0]: "Use pnpm as Globex does"},
+        sightings=tuple(
+            Sighting(
+                need=need,
+                rule=rule,
+                quote=rule,
+                turn=f"{item.id}-{need}",
+                session=item.sessions[0],
+                source="claude",
+                task=item.id,
+            )
+            for item in mine
+            for need, rule in ((private, secret), (item.needs[0], "Use pnpm as Globex does"))
+        ),
+    )
+    open_, closed = Scripted(script=acts()), Scripted(script=acts())
+
+    night(*usual(), bank=bank, backend=open_, memory=None)
+    learned = night(*usual(), bank=bank, backend=closed, memory=None, only_reviewed=True)
+
+    assert secret in heard(open_)
+    assert "Globex" not in heard(closed)
+    assert [item.need.id for item in learned.reflections] == [mine[0].needs[0]]
+    assert any("1 wish left out: in no reviewed tasks file" in note for note in learned.notes)

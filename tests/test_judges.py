@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from skillopt_git.backends.cached import Cached
 from skillopt_git.judges import (
     CheckJudge,
     RubricJudge,
@@ -210,6 +212,48 @@ def test_a_judge_that_varies_is_asked_three_times_and_most_votes_decide(
     assert f"{max(votes.count(True), votes.count(False))} of 3 votes" in score.notes
     assert [request.sample for request in optimizer.asked] == ["vote/1", "vote/2", "vote/3"]
     assert len({request.ask for request in optimizer.asked}) == 1
+
+
+def test_votes_are_cast_in_the_sample_of_the_answer() -> None:
+    """A ruling that is remembered from another pair would count once more; the second question is of its night."""
+    optimizer = Optimizer([YES, UNREAD, YES, YES], deterministic=False)
+
+    judge = TaskJudge(rubric_judge(optimizer))
+    (score,) = judge.score([(task(rubric="Be brief"), Reply(text="Yes"))], "x1-0/2", "night-4")
+
+    assert isinstance(score, Score)
+    assert [request.sample for request in optimizer.asked] == [
+        *(f"x1-0/2/vote/{number}" for number in (1, 2, 3)),
+        "x1-0/2/vote/2/night-4/firmer",
+    ]
+
+
+def test_a_judge_that_says_the_same_again_is_asked_once_in_no_sample() -> None:
+    """A remembered ruling is as good as another."""
+    optimizer = Optimizer([UNREAD, YES])
+
+    rubric_judge(optimizer).score([(task(rubric="Be brief"), Reply(text="Yes"))], "x1-0/2", "night-4")
+
+    assert [request.sample for request in optimizer.asked] == ["", "night-4/firmer"]
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_what_could_not_be_read_one_night_is_asked_anew_the_next(deterministic: bool, tmp_path: Path) -> None:
+    """Both bad answers are remembered; within the night that serves, and after it not."""
+    optimizer = Optimizer([UNREAD] * 12, deterministic=deterministic)
+    cached = Cached(inner=optimizer, folder=tmp_path / "c", templates="", redact=lambda text: text, aside=print)
+
+    def ruling(night: str) -> Score | CallFailed:
+        return rubric_judge(cached).score([(task(rubric="Be brief"), Reply(text="Yes"))], "", night)[0]
+
+    first = ruling("night-1")
+    many = len(optimizer.asked)
+    again = ruling("night-1")
+    assert isinstance(first, CallFailed)
+    assert (again, len(optimizer.asked)) == (first, many)
+    optimizer.replies[:] = [YES] * 3
+
+    assert isinstance(ruling("night-2"), Score)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from skillopt_git.config import Gate
 from skillopt_git.lessons import SHOWN_PASSING, SHOWN_TASKS, alike, attempts, lessons
 from skillopt_git.model import Check, Metric
 from skillopt_git.ports import CallFailed, Reply
-from tests.learning import RUN, TICKET, acts, once, task
-from tests.questions import NEED, attempt, bench
+from tests.learning import TICKET, acts, once, task
+from tests.questions import NEED, TONIGHT, attempt, bench
 
 HARD = Gate(metric="hard")
 
@@ -28,7 +28,7 @@ def test_a_task_is_answered_so_many_times_and_its_worst_answer_comes_first() -> 
         Reply(text="pnpm"),
         Reply(text="pnpm, surely"),
     ]
-    assert [item.sample for item in backend.asked] == ["", f"{RUN}/dream/2", f"{RUN}/dream/3"]
+    assert [item.sample for item in backend.asked] == ["", f"{TONIGHT}/dream/2", f"{TONIGHT}/dream/3"]
 
 
 def test_an_answer_that_could_not_be_measured_teaches_nothing() -> None:

@@ -155,6 +155,15 @@ def test_a_merged_text_stands_where_it_may_be_tried(text: str | None, fits: bool
     assert (edit.sentence, edit.need, edit.op) == (said, PNPM, "add")
 
 
+def test_who_words_a_rule_for_two_needs_was_told_of_both() -> None:
+    """So it stays said of it on every night of its trial."""
+    one, two = replace(offer(ONE), told=frozenset("a")), replace(offer(TWO), told=frozenset("b"))
+
+    result, _ = found([one, two], choose(([1, 2], "Use pnpm, and name branches by ticket")), room=1)
+
+    assert [item.told for item in result.offers] == [{"a", "b"}]
+
+
 def test_a_single_edit_is_not_reworded() -> None:
     """That is no merging: its own need's reflection worded it."""
     result, _ = found([offer(ONE), offer(TWO, THREE)], choose(([1], "Use yarn")), room=2)

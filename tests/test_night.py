@@ -11,16 +11,22 @@ import pytest
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.bank import Bank
 from skillopt_git.config import Gate, Mine, Propose, Replay
+from skillopt_git.doors import lasting
 from skillopt_git.errors import BackendError, MeasurementInvalid
 from skillopt_git.ids import edit_id, rule_id
-from skillopt_git.model import Check, Edit, Event, Metric, Sighting, Split, Task, Verdict
+from skillopt_git.learned import Learned
+from skillopt_git.ledger import evidence_bytes, evidence_name
+from skillopt_git.model import Check, Edit, Event, Evidence, Metric, Sighting, Split, Task, Verdict
 from skillopt_git.ports import CallFailed, FailureKind, Gated, LearningEvent, Reply, Request
-from skillopt_git.recall import History, Negative, Proposal, Proposed
+from skillopt_git.recall import History, Negative, Proposal, Proposed, recall
+from skillopt_git.record import events_of, evidence_of
 from skillopt_git.rulings import Refusal
+from skillopt_git.stamp import Stamp
 from tests.learning import (
     ABSENT_MEMORY,
     ASKS,
     MEMORY,
+    NOW,
     OTHER,
     PNPM,
     RULE,
@@ -235,7 +241,7 @@ def test_training_tasks_are_answered_as_often_as_is_asked_for_and_contrasted() -
 
     dreamt = [item for item in asked(backend, "rollout") if "/dream/" in item.sample]
     assert [(item.ask, item.sample) for item in dreamt] == [
-        (ask, f"{RUN}/dream/{number}") for number in (2, 3) for ask in ASKS[:2]
+        (ask, f"{lasting(0)}/dream/{number}") for number in (2, 3) for ask in ASKS[:2]
     ]
     (question,) = asked(backend, "reflect")
     assert question.ask.count("Another answer, which was better") == 2
@@ -873,3 +879,64 @@ def test_with_one_rule_proven_the_night_is_one_of_success() -> None:
     assert (learned.reason, learned.verdict) == ("improved", "strong")
     assert [item.edits[0].sentence for item in learned.accepted] == [RULE]
     assert learned.unfinished == {TICKET}
+
+
+# --- samples and sessions over several nights --------------------------------------------------------------------
+
+LATER = "20261201T030000Z-0000000b"
+
+
+def recorded(learned: Learned, run: str, *before: Event) -> tuple[Event, ...]:
+    stamp = Stamp(run=run, now=NOW, simulated=False)
+    return (*before, *events_of(learned, stamp, None, 1))
+
+
+def test_a_run_that_goes_on_asks_what_the_broken_one_asked_and_a_later_night_does_not() -> None:
+    """What is asked anew each night has a sample that lasts until the night is recorded: nothing is paid twice, and
+    nothing remembered counts again."""
+    unread = acts(optimizer=lambda _: Reply(text="no JSON"))
+
+    def lasting_samples(run: str, history: History) -> tuple[Learned, set[str]]:
+        samples = set()
+        for script in (acts(), unread):
+            backend = Scripted(script=script, deterministic=False)
+            ruled = tuple(replace(item, checks=(), rubric="It uses pnpm.") for item in usual())
+            learned = night(
+                *ruled, backend=backend, run=run, history=history, replay=Replay(dream_rollouts=2), memory=None
+            )
+            samples |= {item.sample for item in backend.asked if item.purpose != "probe"}
+        return learned, {item for item in samples if item and not item.startswith(("x1-", "vote/"))}
+
+    learned, first = lasting_samples(RUN, History())
+    _, again = lasting_samples(LATER, History())
+    _, later = lasting_samples(LATER, recall(recorded(learned, RUN), simulated=False))
+
+    assert {item.partition("/")[2].partition("/")[0] for item in first} >= {"dream", "firmer"}
+    assert again == first
+    assert later
+    assert not later & first
+
+
+def test_what_the_optimizer_was_told_of_never_judges_the_rule() -> None:
+    """Not on a later night either, when nothing is shown any more; the sessions are published as marks alone."""
+    shown = task(8, "train", TICKET, ask=f"{ASKS[0]}, please", sessions=("shown",))
+    twin, other = task(9, "val", sessions=("shown",)), task(10, "val")
+    few: dict[str, Any] = {"gate": Gate(rollouts=2, pairs=20), "memory": None}
+    learned = night(*usual()[:4], shown, backend=Scripted(script=acts(), deterministic=False), **few)
+    (tried,) = [item for item in learned.candidates if item.edits[0].need == PNPM]
+    assert tried.verdict == "suggestive"
+    known: dict[str, Evidence] = {evidence_name(item): item for item in evidence_of(learned)}
+    assert all(b"shown" not in evidence_bytes(item) for item in known.values())
+
+    history = recall(recorded(learned, RUN), simulated=False)
+    backend = Scripted(script=acts(), deterministic=False)
+    second = night(
+        *usual()[:4], shown, twin, other, backend=backend, history=history, evidence_of=known.get, run=LATER, **few
+    )
+
+    (further,) = [item for item in second.candidates if item.trial == tried.trial]
+    assert tried.evidence is not None
+    assert further.evidence is not None
+    assert {row.task for row in further.evidence.tasks if row.night == LATER} >= {other.id}
+    assert twin.id not in {row.task for row in further.evidence.tasks}
+    assert further.evidence.numbers["told"] == known[evidence_name(tried.evidence)].numbers["told"]

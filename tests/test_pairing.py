@@ -50,6 +50,7 @@ def tried(
         replay=again,
         gate=gate,
         night=RUN,
+        tonight="night-1",
         preferences="",
         notify=lambda _: None,
     )

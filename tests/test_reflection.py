@@ -18,8 +18,8 @@ from skillopt_git.lessons import Attempts, Lessons
 from skillopt_git.model import Check, Document, Edit, Need, Task
 from skillopt_git.ports import CallFailed, LearningEvent, Reflected, Reply, Request
 from skillopt_git.reflection import BY_JUDGE, REASON_LIMIT, SHOWN_ANSWER, Reflection, reflect
-from tests.learning import PNPM, RULE, RUN, SKILL, acts, edits, once, task
-from tests.questions import HOSTILE, NEED, TEXT, attempt, bench, fenced
+from tests.learning import PNPM, RULE, SKILL, acts, edits, once, task
+from tests.questions import HOSTILE, NEED, TEXT, TONIGHT, attempt, bench, fenced
 
 
 def failed(number: int = 0, answer: str = "Ran npm.", why: str = "", **fields: Any) -> Attempts:
@@ -213,7 +213,7 @@ def test_an_answer_that_is_not_json_is_asked_for_once_more_and_firmer() -> None:
     first, second = requests
     assert "Your last answer was not such JSON." in second.ask
     assert "Your last answer" not in first.ask
-    assert (first.sample, second.sample) == ("", f"{RUN}/firmer")
+    assert (first.sample, second.sample) == ("", f"{TONIGHT}/firmer")
     assert {(item.role, item.purpose) for item in requests} == {("optimizer", "reflect")}
 
 

@@ -67,6 +67,7 @@ def training(target: Answer) -> tuple[Training, Scripted]:
         replay=again,
         gate=Gate(metric="hard"),
         night=RUN,
+        tonight="night-1",
         preferences="",
         notify=lambda _: None,
     )
