@@ -342,42 +342,6 @@ def test_what_was_typed_is_on_the_page_only_if_its_owner_says_so(
         night(**{"propose.quotes": True, "propose.public": "summary"})
 
 
-def test_what_was_typed_is_on_the_page_only_if_its_owner_says_so(
-    repo: Repository, home: Path, hub: Hub, night: Night
-) -> None:
-    """Never by itself, and never where everybody can read."""
-    sessions(home, repo, PNPM)
-    night()
-    assert "please use pnpm instead" not in hub.pulls[1].body
-    hub.closed(1, STALE)
-
-    night(**{"propose.quotes": True})
-
-    assert "- Typed: “no, please use pnpm instead of npm here”" in hub.pulls[2].body
-    assert "lodash" not in hub.pulls[2].body
-    hub.is_public = True
-    with pytest.raises(SafetyError, match=r"propose\.quotes would show everybody what was typed"):
-        night(**{"propose.quotes": True, "propose.public": "summary"})
-
-
-def test_what_was_typed_is_on_the_page_only_if_its_owner_says_so(
-    repo: Repository, home: Path, hub: Hub, night: Night
-) -> None:
-    """Never by itself, and never where everybody can read."""
-    sessions(home, repo, PNPM)
-    night()
-    assert "please use pnpm instead" not in hub.pulls[1].body
-    hub.closed(1, STALE)
-
-    night(**{"propose.quotes": True})
-
-    assert "- Typed: “no, please use pnpm instead of npm here”" in hub.pulls[2].body
-    assert "lodash" not in hub.pulls[2].body
-    hub.is_public = True
-    with pytest.raises(SafetyError, match=r"propose\.quotes would show everybody what was typed"):
-        night(**{"propose.quotes": True, "propose.public": "summary"})
-
-
 def test_what_is_superseded_here_is_closed_there_marked_as_ours(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:

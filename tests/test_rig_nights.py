@@ -56,8 +56,6 @@ def test_three_nights(hub: FrontDoor, clone: Repository, home: Path, night: Nigh
     first = night()
     number = first.record["pull_request"]["number"]
     assert any("was opened with the workflow's own token" in note for note in first.record["notes"])
-    assert any("was opened with the workflow's own token" in note for note in first.record["notes"])
-    assert any("was opened with the workflow's own token" in note for note in first.record["notes"])
     page = hub.api(ALICE)("GET", f"{PULLS}/{number}").json
     assert (page["title"], page["draft"], page["head"]["ref"]) == (f"Learn: {RULE}", False, first.record["branch"])
     assert page["head"]["sha"] == clone.git("rev-parse", first.record["branch"]).strip()
