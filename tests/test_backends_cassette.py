@@ -473,8 +473,8 @@ def night(
 
 
 def told(repo: Repository, record: dict[str, Any]) -> dict[str, Any]:
-    """What a night found and the evidence it left, without the run's own name and times."""
-    ran = ("run", "started", "ended", "commits", "notes", "branch")
+    """What a night found and the evidence it left, without the run's own name, times and price."""
+    ran = ("run", "started", "ended", "commits", "notes", "branch", "tokens", "cost_usd")
     text = json.dumps({key: value for key, value in record.items() if key not in ran})
     (path,) = repo.git("ls-tree", "-r", "--name-only", "refs/skillopt/ledger", "evidence").split()
     evidence = repo.git("show", f"refs/skillopt/ledger:{path}").replace(record["run"], "<run>")
