@@ -14,6 +14,7 @@ from typing import Literal
 from skillopt_git import edits, guard
 from skillopt_git.checks import check, problem
 from skillopt_git.consolidate import lint
+from skillopt_git.doors import probe
 from skillopt_git.errors import ConfigError
 from skillopt_git.grammar import Grammar
 from skillopt_git.ids import digest
@@ -113,7 +114,7 @@ class ModelReader:
         unread = frozenset(place for place, item in failed.items() if item.kind == "budget")
         failures = tuple(item for place, item in failed.items() if place not in unread)
         if failures and len(failures) == len(heard):
-            raise_dead(failures)
+            raise_dead(failures, lambda: probe(self.optimizer, "optimizer", f"{self.night}/probe/mine"))
         self.notify(Called("mine", len(heard), len(failed)))
         answers = [(sessions[place], item) for place, item in heard.items() if isinstance(item, _Answer)]
         answers.sort(key=lambda pair: (pair[0].started.isoformat() if pair[0].started else "", pair[0].id))

@@ -47,6 +47,7 @@ ABOUT = About(
     keys=(KEY, TOKEN),
     hosts=("api.anthropic.com",),
     address="ANTHROPIC_BASE_URL",
+    beyond=THOUGHTS,
 )
 
 
@@ -292,7 +293,7 @@ def door(asked: Asked) -> Opened:
         batches=batches,
         lessons=Lessons(thinks=_thinks(model)),
     )
-    return Opened(backend=claude, together=chosen.batch, beyond=THOUGHTS)
+    return Opened(backend=claude, together=chosen.batch, beyond=ABOUT.beyond)
 
 
 def _thinks(model: str) -> bool:
