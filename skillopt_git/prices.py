@@ -37,7 +37,8 @@ class Rates:
         found = self.cost(usage, model)
         if found is not None or not self.told:
             return found
-        return Rates(provider=_OWNER).cost(usage, _dearest(model))
+        own = Rates(provider=_OWNER)
+        return max((own.cost(usage, alike) or 0.0 for alike in _alike(model)), default=None)
 
     def cost(self, usage: Usage, model: str) -> float | None:
         """In dollars; None where the table does not know. What a backend says itself counts before it."""
@@ -74,15 +75,13 @@ _OWNER = "anthropic"  # whose models those backends ask
 
 
 @cache
-def _dearest(name: str) -> str:
-    """Of the models in the table whose id holds the first word of `name`, else of all, the one that costs most."""
+def _alike(name: str) -> tuple[str, ...]:
+    """The models in the table whose id holds the first word of `name`, else all."""
     from genai_prices.data_snapshot import get_snapshot
 
     ids = [model.id for provider in get_snapshot().providers if provider.id == _OWNER for model in provider.models]
     word = re.match(r"[a-z]*", name.casefold())
-    alike = [known for known in ids if word and word[0] in known]
-    usual, own = Usage(1_000, 1_000, written_tokens=1_000), Rates(provider=_OWNER)
-    return max(alike or ids, key=lambda known: own.cost(usual, known) or 0.0)
+    return tuple(known for known in ids if word and word[0] in known) or tuple(ids)
 
 
 def table() -> str:

@@ -279,7 +279,8 @@ def models(
             opened.settle()
 
     made = judged(answering, reflecting, tasks, skipped=target.skipped, prompts=prompts)
-    return replace(made, settle=settle, purse=purse)
+    free = target.free and optimizer.free
+    return replace(made, settle=settle, purse=None if free else purse)  # what nobody counts is not 0
 
 
 def judged(

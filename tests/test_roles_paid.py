@@ -12,6 +12,7 @@ from skillopt_git.backends.scripted import Scripted
 from skillopt_git.config import Budget, Config, Replay
 from skillopt_git.doors import Opened
 from skillopt_git.errors import UsageError
+from skillopt_git.ports import Reply, Request, Usage
 from skillopt_git.prices import Rates
 from skillopt_git.purse import Purse
 from tests import metered
@@ -63,19 +64,37 @@ def test_a_limit_in_dollars_needs_a_known_price() -> None:
         limited(Budget(usd=5), "")
 
 
-@pytest.mark.parametrize(
-    ("batch", "together", "halved"), [(True, True, True), (True, False, False), (False, True, False)]
-)
-def test_message_batches_are_priced_as_such(
-    batch: bool, together: bool, halved: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where they are asked for, and the door really sends them."""
-    config = Config(replay=Replay(backend="metered", batch=batch))
-    part = replace(roles.parts(config)[0], backend="anthropic")
-    monkeypatch.setitem(roles.BACKENDS, "anthropic", metered.DOOR)
-    paid = roles.limited(opened(together=together), part, config, Purse(Budget()), {}).backend
+def test_what_a_door_says_of_its_calls_is_reserved() -> None:
+    """All at once or not, room for thoughts, and the attempts that a time-out may hide."""
+    config = Config(replay=Replay(backend="metered", retries=2))
+    door = replace(opened(together=True), beyond=8_192)
+    paid = roles.limited(door, roles.parts(config)[0], config, Purse(Budget()), {}).backend
     assert isinstance(paid, Budgeted)
-    assert (paid.batch, paid.together) == (halved, together)
+    assert (paid.together, paid.beyond.received, paid.attempts) == (True, 8_192, 3)
+
+
+def test_what_costs_nothing_needs_no_price() -> None:
+    """Nor is it counted: a limit in dollars is kept by whoever is not paid."""
+    config = Config(budget=Budget(usd=1), replay=Replay(backend="metered"))
+    free = replace(opened("a-model-nobody-sells"), free=True)
+    assert roles.limited(free, roles.parts(config)[0], config, Purse(config.budget), {}) is free
+
+
+def test_a_program_that_says_what_it_cost_needs_no_price_either() -> None:
+    """Its aliases are in no table; before a call it is taken for the dearest of that name."""
+    config = Config(budget=Budget(usd=1), replay=Replay(backend="claude", model="sonnet"))
+    told = Scripted(script=lambda _: Reply(text="done", usage=Usage(10, 5, cost_usd=0.4)), model="sonnet")
+    paid = roles.limited(Opened(backend=told), roles.parts(config)[0], config, purse := Purse(config.budget), {})
+    ask = Request(role="target", purpose="rollout", ask="x", max_tokens=10_000)
+    results = [paid.backend.complete([ask])[0] for _ in range(4)]
+    assert [isinstance(item, Reply) for item in results] == [True, True, True, False]
+    assert purse.spent.usd == pytest.approx(1.2) or purse.spent.usd <= 1
+
+
+@pytest.mark.parametrize("name", ["anthropic", "azure_openai", "claude", "openai"])
+def test_models_that_may_think_say_so_before_they_are_opened(name: str) -> None:
+    """An estimate opens no door."""
+    assert roles.about(name).beyond >= 8_000
 
 
 def test_a_simulation_is_paid_by_nobody() -> None:
