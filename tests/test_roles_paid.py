@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +14,11 @@ from skillopt_git.backends.scripted import Scripted
 from skillopt_git.config import Budget, Config, Replay
 from skillopt_git.doors import Opened
 from skillopt_git.errors import UsageError
-from skillopt_git.ports import Reply, Request, Usage
+from skillopt_git.ports import CallFailed, Reply, Request, Usage
 from skillopt_git.prices import Rates
+from skillopt_git.private import Private
 from skillopt_git.purse import Purse
+from skillopt_git.redact import Redactor
 from tests import metered
 
 
@@ -102,3 +106,58 @@ def test_a_simulation_is_paid_by_nobody() -> None:
     config = Config(budget=Budget(usd=1), replay=Replay(backend="mock"))
     given = opened()
     assert roles.limited(given, roles.parts(config)[0], config, None) is given
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_each_answer_is_kept_as_it_comes(jobs: int, tmp_path: Path) -> None:
+    """Whatever becomes of the others: the next run does not pay for it again. And nothing is asked twice."""
+    raises = [True]
+
+    def script(request: Request) -> Reply:
+        if request.ask == "9" and raises:
+            raise KeyboardInterrupt
+        return Reply(text=request.ask, usage=Usage(10, 5))
+
+    backend = Scripted(script=script)
+    private, purse = Private(tmp_path / "skillopt"), Purse(Budget())
+    config = Config(replay=Replay(backend="metered"))
+    paid = roles.limited(Opened(backend=backend), roles.parts(config)[0], config, purse, {})
+    target = roles.models(paid, paid, (), private, Redactor(b"key"), jobs=jobs, purse=purse).target
+    asks = [Request(role="target", purpose="rollout", ask=f"{at // 2}", sample="t/1") for at in range(20)]
+
+    with pytest.raises(KeyboardInterrupt):
+        target.complete(asks)
+    assert len(backend.asked) == 10
+    raises.clear()
+    replies = target.complete(asks)
+
+    assert [reply.text for reply in replies if isinstance(reply, Reply)] == [request.ask for request in asks]
+    assert len(backend.asked) == 11
+    assert purse.used.calls == 10
+
+
+def test_what_wants_all_at_once_gets_all_that_is_not_remembered(tmp_path: Path) -> None:
+    """In one call, each question once."""
+    sizes: list[int] = []
+
+    class Batch(Scripted):
+        def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
+            sizes.append(len(requests))
+            return super().complete(requests)
+
+    batch = Opened(backend=Batch(script=lambda request: Reply(text=request.ask)), together=True)
+    target = roles.models(batch, batch, (), Private(tmp_path / "skillopt"), Redactor(b"key"), jobs=8).target
+    asks = [Request(role="target", purpose="rollout", ask=f"{at // 2}") for at in range(10)]
+    for end in (4, 10):
+        target.complete(asks[:end])
+    assert sizes == [2, 3]
+
+
+def test_a_night_that_nobody_is_paid_for_has_no_sums(tmp_path: Path) -> None:
+    """What was not counted is not 0; with one paid model beside it, that one's count."""
+    purse = Purse(Budget())
+    private = Private(tmp_path / "skillopt")
+    paid, free = opened(), replace(opened(), free=True)
+    for target, optimizer, tokens in ((free, free, None), (free, paid, 0)):
+        made = roles.models(target, optimizer, (), private, Redactor(b"key"), purse=purse)
+        assert made.used.tokens == tokens
