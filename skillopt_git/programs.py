@@ -99,6 +99,7 @@ def _started(words: Sequence[str], *, alone: bool = True, **options: Any) -> Ite
                 _end(started)
             else:
                 started.kill()
+            started.wait()
 
 
 def _end(started: subprocess.Popen[bytes]) -> None:

@@ -83,9 +83,9 @@ class Purse:
     keep: Callable[[Spent], None] = lambda _: None
     spent: Amount = Amount()
     used: Used = Used()
+    closed: bool = False
     _under_way: list[Amount] = field(default_factory=list)
     _settled: Condition = field(default_factory=Condition)
-    _closed: bool = False
     _start: float = 0.0
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ class Purse:
         even one. Room that calls under way may leave is waited for."""
         with self._settled:
             while True:
-                why = "the run was broken off" if self._closed else self._lacking(self.spent, wanted[0])
+                why = "the run was broken off" if self.closed else self._lacking(self.spent, wanted[0])
                 if why is not None:
                     return why
                 taken = self._fitting(wanted)
@@ -114,20 +114,20 @@ class Purse:
             for usage in told:
                 self.used = self.used.plus(usage)
             self._settled.notify_all()
-            if self._closed or any(amount != Amount() for amount in spent):
+            if self.closed or any(amount != Amount() for amount in spent):
                 self._keep()
 
     def close(self) -> None:
         """Nothing more is taken. What is under way counts as spent, until somebody tells: nobody waits for it."""
         with self._settled:
-            if not self._closed:
-                self._closed = True
+            if not self.closed:
+                self.closed = True
                 self._settled.notify_all()
                 if self._under_way:
                     self._keep()
 
     def _keep(self) -> None:
-        gone = sum(self._under_way if self._closed else (), self.spent)
+        gone = sum(self._under_way if self.closed else (), self.spent)
         self.keep(Spent(tokens=gone.tokens, usd=gone.usd, minutes=self.minutes))
 
     @property

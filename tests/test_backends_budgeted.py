@@ -229,6 +229,18 @@ def test_what_has_no_price_afterwards_has_the_one_from_before() -> None:
     assert backend.purse.spent.usd > 0
 
 
+def test_what_fails_when_the_run_is_broken_off_counts() -> None:
+    """A program that was ended says nothing of what its model had done by then."""
+    backend = budgeted(budget=Budget(tokens=10 * MOST))
+
+    def ended(_: Request) -> CallFailed:
+        backend.purse.close()
+        return CallFailed("process", "ended by signal 9")
+
+    replace(backend, inner=Scripted(script=ended)).complete([ask()])
+    assert backend.purse.spent.tokens == MOST
+
+
 def test_a_wrong_number_of_answers_hangs_nobody() -> None:
     """It is a fault of ours, and is raised; whoever waits for room goes on."""
 

@@ -124,11 +124,11 @@ def test_whoever_is_interrupted_asks_for_no_more_and_leaves(monkeypatch: pytest.
         over.wait(20)
         return Reply(text="done")
 
+    backend = Pooled(inner=Scripted(script=script), jobs=3, leave=lambda: leaving.append(1))
     usual, before = signal.signal(signal.SIGINT, signal.default_int_handler), time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            backend = Scripted(script=script)
-            Pooled(inner=backend, jobs=3, leave=lambda: leaving.append(1)).complete(asks(count=30))
+            backend.complete(asks(count=30))
     finally:
         signal.signal(signal.SIGINT, usual)
         over.set()

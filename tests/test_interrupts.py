@@ -75,7 +75,7 @@ def night(repo: Repository, home: Path, temporary: Path, **environ: str) -> Iter
         text=True,
         start_new_session=True,
         # A test that runs in the background may have been told to ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as run:
         try:
             yield run

@@ -108,6 +108,12 @@ def test_a_simulation_is_paid_by_nobody() -> None:
     assert roles.limited(given, roles.parts(config)[0], config, None) is given
 
 
+def made(folder: Path) -> Private:
+    private = Private(folder / "skillopt")
+    private.made()
+    return private
+
+
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_each_answer_is_kept_as_it_comes(jobs: int, tmp_path: Path) -> None:
     """Whatever becomes of the others: the next run does not pay for it again. And nothing is asked twice."""
@@ -119,7 +125,7 @@ def test_each_answer_is_kept_as_it_comes(jobs: int, tmp_path: Path) -> None:
         return Reply(text=request.ask, usage=Usage(10, 5))
 
     backend = Scripted(script=script)
-    private, purse = Private(tmp_path / "skillopt"), Purse(Budget())
+    private, purse = made(tmp_path), Purse(Budget())
     config = Config(replay=Replay(backend="metered"))
     paid = roles.limited(Opened(backend=backend), roles.parts(config)[0], config, purse, {})
     target = roles.models(paid, paid, (), private, Redactor(b"key"), jobs=jobs, purse=purse).target
@@ -146,7 +152,7 @@ def test_what_wants_all_at_once_gets_all_that_is_not_remembered(tmp_path: Path) 
             return super().complete(requests)
 
     batch = Opened(backend=Batch(script=lambda request: Reply(text=request.ask)), together=True)
-    target = roles.models(batch, batch, (), Private(tmp_path / "skillopt"), Redactor(b"key"), jobs=8).target
+    target = roles.models(batch, batch, (), made(tmp_path), Redactor(b"key"), jobs=8).target
     asks = [Request(role="target", purpose="rollout", ask=f"{at // 2}") for at in range(10)]
     for end in (4, 10):
         target.complete(asks[:end])
@@ -156,8 +162,8 @@ def test_what_wants_all_at_once_gets_all_that_is_not_remembered(tmp_path: Path) 
 def test_a_night_that_nobody_is_paid_for_has_no_sums(tmp_path: Path) -> None:
     """What was not counted is not 0; with one paid model beside it, that one's count."""
     purse = Purse(Budget())
-    private = Private(tmp_path / "skillopt")
+    private = made(tmp_path)
     paid, free = opened(), replace(opened(), free=True)
     for target, optimizer, tokens in ((free, free, None), (free, paid, 0)):
-        made = roles.models(target, optimizer, (), private, Redactor(b"key"), purse=purse)
-        assert made.used.tokens == tokens
+        found = roles.models(target, optimizer, (), private, Redactor(b"key"), purse=purse)
+        assert found.used.tokens == tokens

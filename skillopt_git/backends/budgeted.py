@@ -114,9 +114,11 @@ class Budgeted:
         return replace(answer, usage=replace(usage, cost_usd=cost))
 
     def _spent(self, answer: Reply | CallFailed, reserved: Amount) -> Amount:
-        """Of attempts that were not waited for nobody says what they took. A price that is unknown afterwards is the
-        one that was known before."""
+        """Of attempts that were not waited for nobody says what they took, nor of a call that was ended with its run. A
+        price that is unknown afterwards is the one that was known before."""
         usage = answer.usage
+        if isinstance(answer, CallFailed) and self.purse.closed:
+            return reserved
         if isinstance(answer, CallFailed) and answer.kind == "timeout":
             return sum([reserved] * self.attempts, Amount())
         if usage is None:
