@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -194,7 +195,17 @@ def main(verbs: Verbs = VERBS) -> None:
     """The console script."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a narrow locale is no reason to fail
+    _mind_signals()
     try:
         sys.exit(run(sys.argv[1:], verbs))
     except KeyboardInterrupt:  # before or after `run` could tell of it
         sys.exit(_Interrupted.exit_code)
+
+
+def _mind_signals() -> None:
+    """Whoever asks us to end, and does not force us, interrupts: so programs of ours are ended, and files cleared away.
+    What was set to be ignored, as by `nohup`, still is."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)

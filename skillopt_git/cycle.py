@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from skillopt_git.bank import Admitted, Bank, admit, merge, shareable, withheld
 from skillopt_git.config import Config
-from skillopt_git.doors import lasting, probe
+from skillopt_git.doors import lasting
 from skillopt_git.errors import BackendError, BudgetSpent
 from skillopt_git.harvest import Harvest, Headless, harvest
 from skillopt_git.judges import judgeable, shape_only
@@ -27,7 +27,7 @@ from skillopt_git.mine import mine
 from skillopt_git.model import Document, Evidence, Need, Reason, Session, Sighting, Task, TasksFile
 from skillopt_git.modelmine import ModelReader, Told
 from skillopt_git.night import Night
-from skillopt_git.ports import Backend, Harvested, HarvestIndex, Listener, Mined, Redaction, Role, SessionSource
+from skillopt_git.ports import Harvested, HarvestIndex, Listener, Mined, Redaction, SessionSource
 from skillopt_git.recall import History
 from skillopt_git.recurrence import elsewhere, recurring, replacement, tally, waiting
 from skillopt_git.replay import dead
@@ -147,6 +147,7 @@ def _asking(inputs: Inputs, door: ModelDoor, notify: Listener) -> Asks:
         return ModelReader(
             optimizer=models.optimizer,
             prompts=models.prompts,
+            night=inputs.night,
             tonight=lasting(inputs.history.nights),
             reader=inputs.reader,
             people=inputs.people,
@@ -159,13 +160,9 @@ def _asking(inputs: Inputs, door: ModelDoor, notify: Listener) -> Asks:
 def _refuse_dead(models: Models, night: str) -> None:
     """Raises `BackendError` where a model cannot answer at all, before anything is spent. Each run asks anew: that it
     answered another one says nothing."""
-    roles: dict[int, tuple[Backend, Role]] = {id(models.optimizer): (models.optimizer, "optimizer")}
-    roles[id(models.target)] = (models.target, "target")
-    for backend, role in roles.values():
-        if not backend.simulated:
-            failure = probe(backend, role, f"{night}/probe")
-            if failure is not None:
-                raise dead(failure)
+    failure = models.health(f"{night}/probe")
+    if failure is not None:
+        raise dead(failure)
 
 
 def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener, asks: Asks | None = None) -> Known:

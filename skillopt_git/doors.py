@@ -30,7 +30,8 @@ class About:
 
     `documents` says how the documents reach the model, `keys` which environment variables may hold the key, `hosts`
     what is spoken to where no address is set: exact names, or suffixes that begin with a dot. `extra` is the extra of
-    this package that it needs, `library` what that brings, `program` the program.
+    this package that it needs, `library` what that brings, `program` the program. `beyond`: the tokens that an answer
+    may take beyond those asked for, for thoughts, say.
     """
 
     name: str
@@ -50,6 +51,7 @@ class About:
     library: str = ""
     program: str = ""
     sends: bool = True  # whether anything leaves this machine
+    beyond: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,25 +7,29 @@ gate measures what it may measure and suspects nothing. What is remembered from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Protocol
 
+from skillopt_git.asking import LONGEST_ANSWER, SHOWN_TEXT
 from skillopt_git.config import Budget, Config
 from skillopt_git.documents import Documents
-from skillopt_git.judges import VOTES
+from skillopt_git.judges import LONGEST_RULING, VOTES
+from skillopt_git.lessons import SHOWN_PASSING, SHOWN_TASKS
 from skillopt_git.model import Need, Task
 from skillopt_git.ports import Purpose, Request, Role
-from skillopt_git.purse import WORDING, Spent, most_input, size
+from skillopt_git.purse import BYTES_A_TOKEN, WORDING, Spent, most_input, size
+from skillopt_git.reflection import SHOWN_ANSWER
 from skillopt_git.replay import request
 from skillopt_git.weighing import SUSPECT_OF
 
 USUAL_BYTES = 4  # of a token
 USUAL_WORDING = 120  # tokens of a prompt's own words
 USUAL_ANSWER, USUAL_RULING, USUAL_EDITS = 256, 64, 256  # tokens
-MOST_ANSWER, MOST_RULING = 1024, 512
 RULE = 200  # tokens that a document may gain in a night
-SHOWN, SHOWN_BYTES = 5, 4_000  # training tasks shown to the optimizer, and what of each with its answer
+SHOWN_CHARACTERS = SHOWN_TEXT + 2 * SHOWN_ANSWER + 1_000  # of a task, with two answers and what they missed
+CHARACTER_BYTES = 4  # at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,10 @@ class Load:
         return self.sent + self.received
 
 
-Price = Callable[[Role, Purpose, Load], float | None]
+class Price(Protocol):
+    """Dollars; None where no price is known. `most`: without what may be cheaper."""
+
+    def __call__(self, role: Role, purpose: Purpose, load: Load, *, most: bool = False) -> float | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +81,8 @@ class Cut:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What is known of a night before it. `tasks` may be replayed, `golden` ones veto, `on_trial` are the needs of
-    trials that go on, `teachable` is how many documents may be taught, `controls` how many are due."""
+    trials that go on, `teachable` is how many documents may be taught, `controls` how many are due, `beyond` what a
+    role's answers may take beyond what is asked for."""
 
     config: Config
     tasks: Sequence[Task]
@@ -85,6 +93,7 @@ class Plan:
     on_trial: Sequence[str] = ()
     controls: int = 0
     two_models: bool = False
+    beyond: Mapping[Role, int] = field(default_factory=dict)
 
     def steps(self) -> tuple[Step, ...]:
         """Without those that are empty."""
@@ -108,7 +117,7 @@ class Plan:
             role="target",
             purpose="probe",
             likely=Load(asked.calls, 20 * asked.calls, 5 * asked.calls),
-            most=Load(asked.calls, WORDING * asked.calls, 64 * asked.calls),
+            most=Load(1, WORDING, 64 + max(self.beyond.values(), default=0)) * asked.calls,
         )
 
     def _practice(self) -> Iterator[Step]:
@@ -118,7 +127,8 @@ class Plan:
         factor = self.config.replay.dream_factor
         if factor:
             asked = self._reflected(train) * self.teachable
-            yield Step(what="variants", role="optimizer", purpose="dream", likely=asked, most=asked * 2)
+            most = self._reflected(train, most=True) * (2 * self.teachable)
+            yield Step(what="variants", role="optimizer", purpose="dream", likely=asked, most=most)
             variants = [(task, factor, factor * self.teachable) for task in train]
             yield from self._rollouts("variants of training tasks", variants)
 
@@ -201,21 +211,23 @@ class Plan:
         """Each task so often, likely and at most; a rubric is judged by several votes, each of which may be unreadable
         once."""
         likely, most, ruled, ruled_most = Load(), Load(), Load(), Load()
+        ruling = LONGEST_RULING + self.beyond.get("optimizer", 0)
         for task, often, longest in asked:
             one = request(task, self.documents, "")
             likely += _usual(one, USUAL_ANSWER) * often
-            most += Load(1, most_input(one) + RULE, MOST_ANSWER) * longest
+            written = one.max_tokens + self.beyond.get("target", 0)
+            most += Load(1, most_input(one) + RULE, written) * longest
             if task.rubric:
                 about = Request(role="optimizer", purpose="judge", ask=task.ask, context=task.rubric)
                 usual = _usual(about, USUAL_RULING)
                 ruled += Load(1, usual.sent + USUAL_ANSWER, usual.received) * (VOTES * often)
-                ruled_most += Load(1, most_input(about) + MOST_ANSWER, MOST_RULING) * (2 * VOTES * longest)
+                ruled_most += Load(1, most_input(about) + written, ruling) * (2 * VOTES * longest)
         yield Step(what=what, role="target", purpose="rollout", likely=likely, most=most)
         yield Step(what=f"{what}, judged", role="optimizer", purpose="judge", likely=ruled, most=ruled_most)
 
     def _reflected(self, train: Sequence[Task], *, most: bool = False) -> Load:
         """One question of the optimizer, about some tasks under the documents."""
-        shown = train[:SHOWN]
+        shown = train[:SHOWN_TASKS]
         about = Request(
             role="optimizer",
             purpose="reflect",
@@ -224,7 +236,10 @@ class Plan:
         )
         if not most:
             return _usual(about, USUAL_EDITS) if train else Load()
-        return Load(1, most_input(about) + SHOWN * SHOWN_BYTES // USUAL_BYTES, MOST_ANSWER) if train else Load()
+        tasks = SHOWN_TASKS + SHOWN_PASSING + self.config.replay.recall_k
+        told = tasks * SHOWN_CHARACTERS * CHARACTER_BYTES // BYTES_A_TOKEN
+        written = LONGEST_ANSWER + self.beyond.get("optimizer", 0)
+        return Load(1, most_input(about) + told, written) if train else Load()
 
 
 def _usual(asked: Request, answer: int) -> Load:
@@ -244,7 +259,7 @@ def dollars(steps: Iterable[Step], price: Price, role: Role | None = None) -> tu
     """The same in dollars; None where a price is unknown."""
     of_role = [step for step in steps if role in (None, step.role)]
     likely = [price(step.role, step.purpose, step.likely) for step in of_role]
-    most = [price(step.role, step.purpose, step.most) for step in of_role]
+    most = [price(step.role, step.purpose, step.most, most=True) for step in of_role]
     return _sum(likely), _sum(most)
 
 
@@ -256,11 +271,14 @@ def _sum(parts: Sequence[float | None]) -> float | None:
 def cuts(steps: Sequence[Step], budget: Budget, before: Spent, price: Price) -> tuple[Cut, ...]:
     """For each limit in tokens or dollars. How many minutes calls take, nobody knows before."""
 
-    def priced(step: Step, load: Load) -> float:
-        return price(step.role, step.purpose, load) or 0.0
-
     tokens = [(step.likely.tokens, step.most.tokens) for step in steps]
-    usd = [(priced(step, step.likely), priced(step, step.most)) for step in steps]
+    usd = [
+        (
+            price(step.role, step.purpose, step.likely) or 0.0,
+            price(step.role, step.purpose, step.most, most=True) or 0.0,
+        )
+        for step in steps
+    ]
     limits: tuple[tuple[str, float, Sequence[tuple[float, float]], float], ...] = (
         ("tokens", budget.tokens, tokens, 0),
         ("week_tokens", budget.week_tokens, tokens, before.tokens),

@@ -51,6 +51,7 @@ def forecast(
     target, optimizer = roles.parts(config)
     price = _price(config, environ)
     plan = _plan(config, inputs, known, now, two_models=replace(optimizer, role="target") != target)
+    plan = replace(plan, beyond={part.role: roles.about(part.backend).beyond for part in (target, optimizer)})
     steps = plan.steps()
     return Forecast(
         steps=steps,
@@ -86,9 +87,10 @@ def _price(config: Config, environ: Mapping[str, str]) -> Price:
     parts = {part.role: part for part in roles.parts(config)}
     known = {role: roles.rates_of(part, config, environ) for role, part in parts.items()}
 
-    def price(role: Role, purpose: Purpose, load: Load) -> float | None:
-        batch = config.replay.batch and parts[role].backend == "anthropic" and purpose == "rollout"
-        return known[role].cost(Usage(load.sent, load.received), _model(parts[role]), batch=batch)
+    def price(role: Role, purpose: Purpose, load: Load, *, most: bool = False) -> float | None:
+        """Replays are likely to go in batches; for sure nothing is."""
+        batched = config.replay.batch and parts[role].backend == "anthropic" and purpose == "rollout" and not most
+        return known[role].at_most(Usage(load.sent, load.received, batched=batched), _model(parts[role]))
 
     return price
 

@@ -14,6 +14,7 @@ from skillopt_git.ports import Backend, CallFailed, Judge, Reply, Request
 from skillopt_git.schema import form, problems, read
 
 PASS_MARK = 0.8  # a rubric score from here on passes
+LONGEST_RULING = 512  # tokens
 VOTES = 3  # of a judge that may say something else the next time; most of them decide
 FIRMER = (
     "\n\nYour last reply could not be read. Reply with one JSON object and nothing else: "
@@ -97,7 +98,7 @@ class RubricJudge:
 
     optimizer: Backend
     prompt: Callable[[Task, Reply], str]
-    max_tokens: int = 512
+    max_tokens: int = LONGEST_RULING
 
     @property
     def name(self) -> str:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from skillopt_git.bank import Bank
 from skillopt_git.controls import Control
+from skillopt_git.doors import probe
 from skillopt_git.families import Family
 from skillopt_git.harvest import Harvest
 from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Reason, Task, Verdict
 from skillopt_git.modelmine import Told
-from skillopt_git.ports import Backend, CallFailed, Judge
+from skillopt_git.ports import Backend, CallFailed, Judge, Role
 from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.purse import Purse, Used
 from skillopt_git.recurrence import Seen
@@ -37,6 +38,13 @@ class Models:
     def used(self) -> Used:
         """What their calls took so far; unknown where nobody counts."""
         return self.purse.used if self.purse is not None else Used(tokens=None, usd=None)
+
+    def health(self, sample: str) -> CallFailed | None:
+        """Why one of them cannot answer at all; None where both can. Each is asked once a sample."""
+        roles: dict[int, tuple[Backend, Role]] = {id(self.optimizer): (self.optimizer, "optimizer")}
+        roles[id(self.target)] = (self.target, "target")
+        asked = (probe(backend, role, sample) for backend, role in roles.values() if not backend.simulated)
+        return next((failure for failure in asked if failure is not None), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

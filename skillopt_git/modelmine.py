@@ -14,6 +14,7 @@ from typing import Literal
 from skillopt_git import edits, guard
 from skillopt_git.checks import check, problem
 from skillopt_git.consolidate import lint
+from skillopt_git.doors import probe
 from skillopt_git.errors import ConfigError
 from skillopt_git.grammar import Grammar
 from skillopt_git.ids import digest
@@ -92,10 +93,11 @@ def _sessions(count: int) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReader:
     """The optimizer as a reader of sessions. `people` are names, folded, that no rule may hold;
-    `tonight` begins the samples of what is asked anew each night."""
+    `tonight` begins the samples of what is asked anew each night, `night` those of what each run asks anew."""
 
     optimizer: Backend
     prompts: Prompts
+    night: str
     tonight: str
     reader: Reader
     people: frozenset[str]
@@ -114,7 +116,7 @@ class ModelReader:
         unread = frozenset(place for place, item in failed.items() if item.kind == "budget")
         failures = tuple(item for place, item in failed.items() if place not in unread)
         if failures and len(failures) == len(heard):
-            raise_dead(failures)
+            raise_dead(failures, lambda: probe(self.optimizer, "optimizer", f"{self.night}/probe/mine"))
         self.notify(Called("mine", len(heard), len(failed)))
         answers = [(sessions[place], item) for place, item in heard.items() if isinstance(item, _Answer)]
         answers.sort(key=lambda pair: (pair[0].started.isoformat() if pair[0].started else "", pair[0].id))

@@ -207,7 +207,8 @@ class Night:
         train = [task for task in self._in("train") if wanted & set(task.needs)]
         found = lessons.attempts(train, documents, self._bench(), self.config.replay.dream_rollouts) if train else ()
         if found and not self.candidates and not any(item.rollouts for item in found):
-            raise MeasurementInvalid(f"no training task could be measured: {self._failed()}")
+            first = next((f"; the first said: {item.message}" for item in self.failures), "")
+            raise MeasurementInvalid(f"no training task could be measured: {self._failed()}{first}")
         return found
 
     def _replay(self, tasks: Sequence[Task], documents: Documents, sample: str = "") -> tuple[Rollout, ...]:
@@ -228,7 +229,7 @@ class Night:
         raise_spent(failed)
         self.failures.extend(failed)
         if len(failed) == len(rollouts):
-            raise_dead(failed)
+            self._raise_dead(failed)
         return rollouts
 
     def _failed(self) -> str:
@@ -276,7 +277,11 @@ class Night:
     def _note_failed(self, failure: CallFailed | None) -> None:
         if failure is not None:
             self.failures.append(failure)
-            raise_dead([failure])
+            self._raise_dead([failure])
+
+    def _raise_dead(self, failures: Sequence[CallFailed]) -> None:
+        """With a sample of its own: what a model said of its health before is remembered."""
+        raise_dead(failures, lambda: self.models.health(f"{self.night}/probe/{len(self.failures)}"))
 
     def _merged(self, offers: Sequence[Offer], document: Document) -> Sequence[Offer]:
         """What several needs' edits come to, within the edit budget."""

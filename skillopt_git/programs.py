@@ -1,4 +1,4 @@
-"""Other programs of the system: whether they are there, and what they answer."""
+"""Other programs of the system: whether they are there, what they answer, and that none of them outlives us."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from skillopt_git.errors import SkilloptError
 
@@ -48,15 +50,12 @@ def ask(*words: str, data: bytes = b"", within: float | None = None) -> Answer:
     alone = within is not None
     pipe = subprocess.PIPE
     try:
-        started = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, start_new_session=alone)
+        with _started(words, alone=alone, stdin=pipe, stdout=pipe, stderr=pipe, env=environ) as started:
+            out, err = started.communicate(data, timeout=within)
     except FileNotFoundError:
         return Answer(command, 127, b"", f"there is no `{words[0]}` command")
-    with started:
-        try:
-            out, err = started.communicate(data, timeout=within)
-        except subprocess.TimeoutExpired:
-            os.killpg(started.pid, signal.SIGKILL)  # a child of its own would keep the pipes open
-            return Answer(command, 124, b"", f"no answer within {within:g} seconds")
+    except subprocess.TimeoutExpired:
+        return Answer(command, 124, b"", f"no answer within {within:g} seconds")
     return Answer(command, started.returncode, out, err.decode(errors="replace"))
 
 
@@ -69,14 +68,41 @@ def run(
     It cannot ask on the terminal, and knows `environ` alone. Raises OSError where it cannot be started.
     """
     with given.open("rb") as source, out.open("wb") as told, err.open("wb") as noted:
-        started = subprocess.Popen(
-            words, cwd=folder, env=environ, stdin=source, stdout=told, stderr=noted, start_new_session=True
-        )
         try:
-            return started.wait(within)
+            with _started(words, cwd=folder, env=environ, stdin=source, stdout=told, stderr=noted) as started:
+                return started.wait(within)
         except subprocess.TimeoutExpired:
             return None
+
+
+def end() -> None:
+    """Ends the programs that other threads wait for, each with all it started. Whoever waits hears of it."""
+    for started in tuple(_RUNNING):
+        _end(started)
+
+
+_RUNNING: set[subprocess.Popen[bytes]] = set()  # those in a group of their own: nobody else ends these
+
+
+@contextmanager
+def _started(words: Sequence[str], *, alone: bool = True, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """A program that runs no longer than it is waited for, whatever ends the waiting. `alone`: in a group of its own,
+    so that what it started ends with it: a child of its own would keep the pipes open."""
+    with subprocess.Popen(words, start_new_session=alone, **options) as started:
+        if alone:
+            _RUNNING.add(started)
+        try:
+            yield started
         finally:
-            if started.poll() is None:
-                os.killpg(started.pid, signal.SIGKILL)
-                started.wait()
+            _RUNNING.discard(started)
+            if alone:
+                _end(started)
+            else:
+                started.kill()
+            started.wait()
+
+
+def _end(started: subprocess.Popen[bytes]) -> None:
+    if started.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):  # it ended just now
+            os.killpg(started.pid, signal.SIGKILL)

@@ -45,7 +45,8 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The calls of a run that were answered. A sum is None as soon as one of them did not tell its part."""
+    """The calls of a run that were answered, or told what they used all the same. A sum is None as soon as one of them
+    did not tell its part."""
 
     calls: int = 0
     tokens: int | None = 0
@@ -82,6 +83,7 @@ class Purse:
     keep: Callable[[Spent], None] = lambda _: None
     spent: Amount = Amount()
     used: Used = Used()
+    closed: bool = False
     _under_way: list[Amount] = field(default_factory=list)
     _settled: Condition = field(default_factory=Condition)
     _start: float = 0.0
@@ -94,7 +96,7 @@ class Purse:
         even one. Room that calls under way may leave is waited for."""
         with self._settled:
             while True:
-                why = self._lacking(self.spent, wanted[0])
+                why = "the run was broken off" if self.closed else self._lacking(self.spent, wanted[0])
                 if why is not None:
                     return why
                 taken = self._fitting(wanted)
@@ -104,7 +106,7 @@ class Purse:
                 self._settled.wait()
 
     def settle(self, reserved: Sequence[Amount], spent: Sequence[Amount], told: Sequence[Usage] = ()) -> None:
-        """What was reserved is given back, what was spent is not; `told`: the usage of the calls that were answered."""
+        """What was reserved is given back, what was spent is not; `told`: the usage of the calls that tell it."""
         with self._settled:
             for amount in reserved:
                 self._under_way.remove(amount)
@@ -112,8 +114,21 @@ class Purse:
             for usage in told:
                 self.used = self.used.plus(usage)
             self._settled.notify_all()
-            if any(amount != Amount() for amount in spent):
-                self.keep(Spent(tokens=self.spent.tokens, usd=self.spent.usd, minutes=self.minutes))
+            if self.closed or any(amount != Amount() for amount in spent):
+                self._keep()
+
+    def close(self) -> None:
+        """Nothing more is taken. What is under way counts as spent, until somebody tells: nobody waits for it."""
+        with self._settled:
+            if not self.closed:
+                self.closed = True
+                self._settled.notify_all()
+                if self._under_way:
+                    self._keep()
+
+    def _keep(self) -> None:
+        gone = sum(self._under_way if self.closed else (), self.spent)
+        self.keep(Spent(tokens=gone.tokens, usd=gone.usd, minutes=self.minutes))
 
     @property
     def minutes(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from skillopt_git.documents import Documents
@@ -12,7 +12,8 @@ from skillopt_git.ports import Backend, Called, CallFailed, Judge, Listener, Rep
 from skillopt_git.used import Used
 
 PASSING = frozenset({"network", "rate", "timeout"})  # failures that may be gone when tried again
-DEAD = PASSING | {"auth", "quota", "process", "budget"}
+LASTING = frozenset({"auth", "quota", "budget"})  # failures that every other call would meet, too
+DEAD = PASSING | LASTING | {"process"}
 
 NONE_USED = Used()
 
@@ -66,11 +67,18 @@ def replay(
     return rollouts
 
 
-def raise_dead(failures: Sequence[CallFailed]) -> None:
-    """A backend that cannot answer at all is an error, never a night of zeros; so it is with a budget that is spent."""
+def raise_dead(failures: Sequence[CallFailed], health: Callable[[], CallFailed | None]) -> None:
+    """A backend that cannot answer at all is an error, never a night of zeros; so it is with a budget that is spent.
+
+    But a question may fail for what it is, or because a server is slow just then. So unless a failure says for sure
+    that others would fail, too, `health` asks whether the models are there: why they are not, or None."""
+    lasting = next((item for item in failures if item.kind in LASTING), None)
+    if lasting is not None:
+        raise dead(lasting)
     found = next((item for item in failures if item.kind in DEAD), None)
-    if found is not None:
-        raise dead(found)
+    why = health() if found is not None else None
+    if found is not None and why is not None:
+        raise dead(why if why.kind == "budget" else found)
 
 
 def raise_spent(failures: Sequence[CallFailed]) -> None:

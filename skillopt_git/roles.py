@@ -1,6 +1,9 @@
 """Which models play the two roles of a run, and what stands between them and the stages.
 
-stages -> Cached -> Pooled -> Budgeted -> (a tape that records) -> the backend: what is remembered costs nothing
+stages -> Cached -> Pooled -> Cached -> (a tape that records) -> Budgeted -> the backend
+
+What is remembered, or on the tape, costs nothing. The outer memory is asked before anything is, the inner one keeps
+each answer as it comes, whatever becomes of the others.
 """
 
 from __future__ import annotations
@@ -11,9 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from skillopt_git import prices, spending
+from skillopt_git import prices, programs, spending
 from skillopt_git.backends import cassette
-from skillopt_git.backends.budgeted import Budgeted
+from skillopt_git.backends.budgeted import Beyond, Budgeted
 from skillopt_git.backends.cached import Cached
 from skillopt_git.backends.pooled import Pooled
 from skillopt_git.config import Budget, Config
@@ -133,16 +136,15 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
             tape = cassette.blank(config.replay) if any(part.taped for part in both) else None
 
             def through(at: int) -> Opened:
-                opened: Opened = doors[at](asked[at])
-                taped = cassette.recorded(opened, tape, asked[at]) if tape and both[at].taped else opened
-                return limited(taped, both[at], config, purse, environ)
+                paid = limited(doors[at](asked[at]), both[at], config, purse, environ)
+                return cassette.recorded(paid, tape, asked[at]) if tape and both[at].taped else paid
 
             target = through(0)
             # A tape may hold another model for each role.
             same = replace(both[1], role="target") == both[0] and both[0].backend != "cassette"
             optimizer = target if same else through(1)
-            made = models(target, optimizer, tasks, private, redact, jobs=config.replay.jobs, prompts=prompts)
-            return replace(made, purse=purse)
+            jobs = config.replay.jobs
+            return models(target, optimizer, tasks, private, redact, jobs=jobs, prompts=prompts, purse=purse)
 
         return door
 
@@ -218,8 +220,14 @@ def limited(
         return opened
     asked, rates = opened.backend, rates_of(part, config, environ)
     refuse_unpriced(config.budget, asked.name, asked.model, rates)
-    batch = part.backend == "anthropic" and config.replay.batch and opened.together
-    paid = Budgeted(inner=asked, purse=purse, rates=rates, together=opened.together, batch=batch)
+    paid = Budgeted(
+        inner=asked,
+        purse=purse,
+        rates=rates,
+        together=opened.together,
+        attempts=1 + config.replay.retries,
+        beyond=Beyond(received=opened.beyond),
+    )
     return replace(opened, backend=paid)
 
 
@@ -231,7 +239,7 @@ def rates_of(part: Part, config: Config, environ: Mapping[str, str] = os.environ
 def refuse_unpriced(budget: Budget, backend: str, model: str, rates: prices.Rates) -> None:
     """A limit in dollars that nobody can keep is no limit: said before anything is spent."""
     names = [name for name, most in (("usd", budget.usd), ("week_usd", budget.week_usd)) if most]
-    if names and rates.cost(Usage(1, 1), model) is None:
+    if names and rates.at_most(Usage(1, 1), model) is None:
         raise UsageError(
             f"budget.{names[0]} cannot be kept: what {model or 'the model'} costs at {backend} is in no price table",
             "set budget.tokens instead, or name a model whose price is known in full in replay.model; see "
@@ -248,12 +256,20 @@ def models(
     *,
     jobs: int = 1,
     prompts: Prompts = SHIPPED,
+    purse: Purse | None = None,
 ) -> Models:
     """Both roles, remembered and with so many calls at once, with the judge that these tasks need."""
+    remembered = partial(Cached, folder=private.cache, templates=prompts.digest, redact=redact, aside=private.aside)
+
+    def leave() -> None:
+        if purse is not None:
+            purse.close()
+        programs.end()
 
     def kept(opened: Opened) -> Backend:
-        pooled = Pooled(inner=opened.backend, jobs=1 if opened.together else jobs)
-        return Cached(inner=pooled, folder=private.cache, templates=prompts.digest, redact=redact, aside=private.aside)
+        if opened.together or opened.backend.simulated:
+            return remembered(inner=opened.backend)
+        return remembered(inner=Pooled(inner=remembered(inner=opened.backend), jobs=jobs, leave=leave))
 
     answering = kept(target)
     reflecting = answering if optimizer is target else kept(optimizer)
@@ -262,7 +278,9 @@ def models(
         for opened in (target,) if optimizer is target else (target, optimizer):
             opened.settle()
 
-    return replace(judged(answering, reflecting, tasks, skipped=target.skipped, prompts=prompts), settle=settle)
+    made = judged(answering, reflecting, tasks, skipped=target.skipped, prompts=prompts)
+    free = target.free and optimizer.free
+    return replace(made, settle=settle, purse=None if free else purse)  # what nobody counts is not 0
 
 
 def judged(

@@ -17,7 +17,6 @@ from skillopt_git.backends import anthropic_batches
 from skillopt_git.backends.anthropic import Claude, door
 from skillopt_git.backends.anthropic_batches import FORGOTTEN, LONGEST, PATIENCE, Batches
 from skillopt_git.backends.cached import Cached
-from skillopt_git.backends.pooled import Pooled
 from skillopt_git.ids import canonical_json
 from skillopt_git.ports import CallFailed, Reply, Usage
 from skillopt_git.redact import Redactor
@@ -153,9 +152,8 @@ def test_a_temperature_goes_along(server: ModelServer, opened: Open) -> None:
 
 def test_between_the_cache_and_the_batch_nothing_is_split(server: ModelServer, opened: Open, tmp_path: Path) -> None:
     """As a run puts them together; what was answered is not asked again."""
-    pooled = Pooled(inner=opened(), jobs=1)
     cached = Cached(
-        inner=pooled, folder=tmp_path / "cache", templates="one", redact=Redactor(b"key"), aside=lambda _: None
+        inner=opened(), folder=tmp_path / "cache", templates="one", redact=Redactor(b"key"), aside=lambda _: None
     )
     assert texts(cached.complete(ASKS)) == texts(cached.complete(ASKS)) == ["To 0", "To 1", "To 2"]
     assert len(server.heard(BATCHES)) == 1

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from skillopt_git.backends.budgeted import WORKED, Budgeted
+from skillopt_git.backends.budgeted import WORKED, Beyond, Budgeted
 from skillopt_git.backends.pooled import Pooled
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.config import Budget
@@ -89,15 +90,27 @@ def test_dollars_are_reserved_as_if_all_were_cached_and_answered_at_length() -> 
     assert failure.message.startswith("budget.usd is ")
 
 
-def test_replays_in_a_batch_cost_half_and_nothing_else_does() -> None:
-    """Only they are sent so."""
-    backend = budgeted(batch=True, together=True)
-    replay, judged = (backend.complete([ask(purpose=purpose)])[0] for purpose in ("rollout", "judge"))
-    assert isinstance(replay, Reply)
-    assert isinstance(judged, Reply)
-    assert replay.usage.cost_usd is not None
-    assert judged.usage.cost_usd is not None
-    assert replay.usage.cost_usd * 2 == pytest.approx(judged.usage.cost_usd)
+def test_what_was_sent_in_a_batch_costs_half_and_nothing_else_does() -> None:
+    """Whatever it was for; before it is sent nobody knows."""
+
+    def script(request: Request) -> Reply:
+        return Reply(text="done", usage=replace(EACH, batched=request.ask == "Task 1"))
+
+    most = rates("anthropic").cost(Usage(MOST - 100, 100, written_tokens=MOST - 100), HAIKU)
+    cost = rates("anthropic").cost(EACH, HAIKU)
+    assert most is not None
+    assert cost is not None
+    for purpose in ("rollout", "judge", "reflect"):
+        backend = budgeted(inner=Scripted(script=script, model=HAIKU), together=True, budget=Budget(usd=most))
+        ((alone,), (batched,)) = (backend.complete([ask(number, purpose=purpose)]) for number in (0, 1))
+        assert isinstance(alone, Reply)
+        assert alone.usage.cost_usd == cost
+        assert isinstance(batched, CallFailed)  # at half the price there would be room
+        other = budgeted(inner=Scripted(script=script, model=HAIKU))
+        (reply,) = other.complete([ask(1)])
+        assert isinstance(reply, Reply)
+        assert reply.usage.cost_usd == pytest.approx(cost / 2)
+        assert other.purse.spent.usd == reply.usage.cost_usd
 
 
 def test_what_a_program_says_it_cost_counts() -> None:
@@ -133,17 +146,113 @@ def test_a_failure_behind_which_a_model_worked_counts(kind: FailureKind) -> None
     assert backend.purse.spent.tokens == MOST
 
 
-def test_the_reservation_of_a_run_that_ended_is_returned() -> None:
-    """Whatever ended it: the answers may be waited for on another day."""
+@pytest.mark.parametrize(
+    ("usage", "spent"),
+    [
+        (Usage(700, 900), 1_600),
+        (Usage(7, 0, cost_usd=0.5), 7),
+        (Usage(), MOST),  # a model worked, and nobody says for how long
+    ],
+)
+@pytest.mark.parametrize("kind", ["truncated", "network", "schema", "rate", "process"])
+def test_what_a_failed_call_says_it_used_counts(kind: FailureKind, usage: Usage, spent: int) -> None:
+    """However it failed; in the sums, too."""
+    backend = budgeted(CallFailed(kind, "no", usage=usage))
+    (failure,) = backend.complete([ask()])
+    assert failure.usage is not None
+    cost = usage.cost_usd or rates("anthropic").cost(usage, HAIKU) if spent != MOST else None
+    assert failure.usage.cost_usd == cost
+    assert backend.purse.spent.tokens == spent
+    known = None if cost is None else round(cost, 9)
+    assert backend.purse.used == Used(1, None if spent == MOST else spent, known)
+
+
+def test_a_time_out_counts_for_every_attempt() -> None:
+    """Each may have been worked on: the library tried again before it told."""
+    backend = budgeted(CallFailed("timeout", "no"), attempts=3)
+    backend.complete([ask()])
+    assert backend.purse.spent.tokens == 3 * MOST
+
+
+def test_room_for_thoughts_is_reserved_from_the_first_call_on() -> None:
+    """Many calls at once would otherwise all go beyond the limit together."""
+    thinks = Scripted(script=lambda _: Reply(text="done", usage=Usage(300, 8_000)), model=HAIKU)
+    purse = Purse(Budget(tokens=20_000))
+    backend = budgeted(inner=thinks, purse=purse, beyond=Beyond(received=8_192))
+    results = Pooled(inner=backend, jobs=16).complete([ask(number) for number in range(40)])
+    assert 1 <= sum(isinstance(item, Reply) for item in results) <= 2
+    assert purse.spent.tokens <= 20_000
+
+
+@pytest.mark.parametrize("ended", [KeyboardInterrupt, RuntimeError])
+@pytest.mark.parametrize(("together", "spent"), [(False, MOST), (True, 0)])
+def test_whatever_ends_a_call_it_is_settled(ended: type[BaseException], together: bool, spent: int) -> None:
+    """What it took nobody says; what was sent together counts for the run that goes on with it."""
 
     def ends(_: Request) -> Reply:
-        raise KeyboardInterrupt
+        raise ended
 
-    backend = budgeted(inner=Scripted(script=ends), budget=Budget(tokens=MOST))
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
+    backend = budgeted(inner=Scripted(script=ends), budget=Budget(tokens=2 * MOST), together=together)
+    for number in (1, 2):
+        with pytest.raises(ended):
             backend.complete([ask()])
-    assert backend.purse.spent == Amount()
+        assert backend.purse.spent.tokens == number * spent
+    assert backend.purse.take([Amount(2 * MOST - 2 * spent)]) == 1
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        Usage(-5, 10),
+        Usage(5, -10),
+        Usage(5, 10, cached_tokens=-1),
+        Usage(5, 10, cost_usd=-1.0),
+        Usage(5, 10, cost_usd=float("nan")),
+        Usage(5, 10, cost_usd=float("inf")),
+    ],
+)
+def test_a_usage_that_cannot_be_counts_as_none(usage: Usage) -> None:
+    """As what was reserved: it neither gives back what others spent nor hides it."""
+    backend = budgeted(Reply(text="done", usage=usage))
+    (reply,) = backend.complete([ask()])
+    assert reply == Reply(text="done")
+    most = rates("anthropic").cost(Usage(MOST - 100, 100, written_tokens=MOST - 100), HAIKU)
+    assert backend.purse.spent == Amount(MOST, most or 0.0)
+    assert backend.purse.used == Used(1, None, None)
+
+
+def test_what_has_no_price_afterwards_has_the_one_from_before() -> None:
+    """More was read from a cache than was sent: the tokens count, and a limit in dollars is kept."""
+    backend = budgeted(Reply(text="done", usage=Usage(5, 10, cached_tokens=20)))
+    backend.complete([ask()])
+    assert backend.purse.spent.tokens == 15
+    assert backend.purse.spent.usd > 0
+
+
+def test_what_fails_when_the_run_is_broken_off_counts() -> None:
+    """A program that was ended says nothing of what its model had done by then."""
+    backend = budgeted(budget=Budget(tokens=10 * MOST))
+
+    def ended(_: Request) -> CallFailed:
+        backend.purse.close()
+        return CallFailed("process", "ended by signal 9")
+
+    replace(backend, inner=Scripted(script=ended)).complete([ask()])
+    assert backend.purse.spent.tokens == MOST
+
+
+def test_a_wrong_number_of_answers_hangs_nobody() -> None:
+    """It is a fault of ours, and is raised; whoever waits for room goes on."""
+
+    class Short(Scripted):
+        def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
+            return ()
+
+    backend = budgeted(inner=Short(script=lambda _: None), budget=Budget(tokens=2 * MOST))
+    with pytest.raises(ValueError, match="zip"):
+        backend.complete([ask()])
+    assert backend.purse.spent.tokens == MOST
+    assert backend.purse.take([Amount(MOST)]) == 1
 
 
 def test_what_calls_take_beyond_their_request_is_expected_of_the_next() -> None:

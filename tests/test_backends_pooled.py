@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from skillopt_git.backends import pooled
 from skillopt_git.backends.pooled import WORTH_CACHING, Pooled
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.doors import spoken
@@ -40,10 +42,10 @@ def asks(*documents: tuple[str, str], count: int = 6) -> list[Request]:
     return [Request(role="target", purpose="rollout", ask=f"{at}", documents=documents) for at in range(count)]
 
 
-def alone(pooled: Pooled, slow: Slow, requests: Sequence[Request]) -> int:
+def alone(many: Pooled, slow: Slow, requests: Sequence[Request]) -> int:
     """How many calls, of those that were asked now, began and ended before any other began."""
     slow.under_way.clear()
-    assert [reply.text for reply in pooled.complete(requests) if isinstance(reply, Reply)] == [
+    assert [reply.text for reply in many.complete(requests) if isinstance(reply, Reply)] == [
         request.ask for request in requests
     ]
     return next(at for at, number in enumerate(slow.under_way) if number > 1) - 1
@@ -62,14 +64,14 @@ def test_so_many_are_under_way_at_most(jobs: int) -> None:
 def test_what_is_long_and_new_is_sent_once_before_the_rest() -> None:
     """The others find it in the provider's cache; an edit at the end is little, one in front of it all is not."""
     slow = Slow()
-    pooled = Pooled(inner=Scripted(script=slow), jobs=3)
+    many = Pooled(inner=Scripted(script=slow), jobs=3)
     memory, skill = ("CLAUDE.md", LONG), (".claude/skills/acme/SKILL.md", LONG)
 
-    assert alone(pooled, slow, asks(memory, skill)) == 1
-    assert alone(pooled, slow, asks(memory, skill)) == 0
-    assert alone(pooled, slow, asks(memory, (skill[0], f"{LONG}- Use pnpm\n"))) == 0
-    assert alone(pooled, slow, asks(memory, (skill[0], f"Use pnpm\n{LONG}"))) == 1
-    assert alone(pooled, slow, asks(("CLAUDE.md", "Be brief.\n"))) == 0
+    assert alone(many, slow, asks(memory, skill)) == 1
+    assert alone(many, slow, asks(memory, skill)) == 0
+    assert alone(many, slow, asks(memory, (skill[0], f"{LONG}- Use pnpm\n"))) == 0
+    assert alone(many, slow, asks(memory, (skill[0], f"Use pnpm\n{LONG}"))) == 1
+    assert alone(many, slow, asks(("CLAUDE.md", "Be brief.\n"))) == 0
 
 
 def test_what_is_taught_most_comes_last_in_a_prompt() -> None:
@@ -79,3 +81,58 @@ def test_what_is_taught_most_comes_last_in_a_prompt() -> None:
     system = spoken(request, SHIPPED).system
 
     assert system.index("The memory.") < system.index("The skill.")
+
+
+def test_what_one_call_raises_is_raised_when_the_others_have_ended() -> None:
+    """And nothing new begins."""
+    ended: list[str] = []
+
+    def script(request: Request) -> Reply:
+        if request.ask == "0":
+            raise RuntimeError("no")
+        time.sleep(0.1)
+        ended.append(request.ask)
+        return Reply(text="done")
+
+    with pytest.raises(RuntimeError, match="no"):
+        Pooled(inner=Scripted(script=script), jobs=3).complete(asks(count=30))
+    assert len(ended) <= 3
+
+
+def test_one_at_a_time_is_answered_one_at_a_time() -> None:
+    """So that each answer can be kept before the next is asked for."""
+    sizes: list[int] = []
+
+    class Sizes(Scripted):
+        def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
+            sizes.append(len(requests))
+            return super().complete(requests)
+
+    Pooled(inner=Sizes(script=lambda _: Reply(text="done")), jobs=1).complete(asks(count=3))
+    assert sizes == [1, 1, 1]
+
+
+def test_whoever_is_interrupted_asks_for_no_more_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a moment in which calls under way may end."""
+    monkeypatch.setattr(pooled, "MOMENT", 0.3)
+    begun, over, leaving = list[str](), threading.Event(), list[int]()
+
+    def script(request: Request) -> Reply:
+        begun.append(request.ask)
+        if len(begun) == 3:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        over.wait(20)
+        return Reply(text="done")
+
+    backend = Pooled(inner=Scripted(script=script), jobs=3, leave=lambda: leaving.append(1))
+    usual, before = signal.signal(signal.SIGINT, signal.default_int_handler), time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            backend.complete(asks(count=30))
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        over.set()
+    assert time.monotonic() - before < 5
+    assert leaving != []
+    time.sleep(0.1)
+    assert len(begun) == 3

@@ -118,6 +118,24 @@ def test_several_wishes_are_merged_and_ranked() -> None:
     assert calls(made, "rules on training tasks") == (2, 2 * 5)
 
 
+def test_at_most_every_answer_is_as_long_as_it_may_be() -> None:
+    """What the requests ask for, and the room for thoughts beside it."""
+    room: dict[Role, int] = {"target": 1_000, "optimizer": 8_000}
+    tasks = (task(0, "train"), task(2, rubric="It uses pnpm"), task(3))
+    for step in plan(*tasks, replay=Replay(dream_factor=1), beyond=room).steps():
+        longest = {"probe": 64 + 8_000, "rollout": 1_024 + 1_000, "judge": 512 + 8_000}.get(step.purpose, 4_096 + 8_000)
+        assert step.most.received == step.most.calls * longest
+
+
+def test_batches_make_a_night_cheaper_only_likely() -> None:
+    """How a request is sent is known afterwards."""
+
+    def price(role: Role, purpose: Purpose, load: Load, *, most: bool = False) -> float | None:
+        return 1.0 if most else 0.5
+
+    assert dollars(STEPS, price) == (1.0, 2.0)
+
+
 def test_where_nothing_recurs_nothing_is_asked() -> None:
     """Nor where there is no task."""
     assert plan(needs=()).steps() == ()
@@ -169,7 +187,7 @@ def step(what: str, likely: int, most: int, role: Role = "target") -> Step:
 STEPS = (step("first", 100, 200), step("second", 100, 300, "optimizer"))
 
 
-def cents(role: Role, purpose: Purpose, load: Load) -> float | None:
+def cents(role: Role, purpose: Purpose, load: Load, *, most: bool = False) -> float | None:
     return load.sent / 100
 
 
@@ -200,7 +218,7 @@ def test_minutes_are_foretold_by_nobody() -> None:
 def test_an_unknown_price_makes_the_sum_unknown() -> None:
     """Of the roles it is in."""
 
-    def half(role: Role, purpose: Purpose, load: Load) -> float | None:
+    def half(role: Role, purpose: Purpose, load: Load, *, most: bool = False) -> float | None:
         return cents(role, purpose, load) if role == "target" else None
 
     assert dollars(STEPS, cents) == (2.0, 5.0)

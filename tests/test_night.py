@@ -381,14 +381,49 @@ def test_a_dead_backend_is_an_error_of_its_kind(kind: FailureKind, code: int, pu
     """Wherever in the night it dies, whatever it says itself about trying again: never a night of zeros."""
     failure = CallFailed(kind, "the door is shut", retryable=code == 1)
 
-    def dead(request: Request) -> Reply | CallFailed:
-        hit = request.purpose == purpose or (purpose == "held-out" and request.sample)
-        return failure if hit else acts()(request)
+    class Dying(Scripted):
+        def _answer(self, request: Request) -> Reply | CallFailed:
+            hit = request.purpose == purpose or (purpose == "held-out" and request.sample and not probes(request))
+            dies[:] = dies or [failure] * bool(hit)
+            return dies[0] if dies else super()._answer(request)
 
+    dies: list[CallFailed] = []
     with pytest.raises(BackendError, match="the door is shut") as caught:
-        night(*usual(), script=dead)
+        night(*usual(), backend=Dying(script=acts()))
 
     assert (caught.value.kind, caught.value.exit_code) == (kind, code)
+
+
+def probes(request: Request) -> bool:
+    return request.purpose == "probe"
+
+
+@pytest.mark.parametrize("kind", ["process", "network", "rate", "timeout"])
+@pytest.mark.parametrize("purpose", ["rollout", "reflect"])
+def test_a_model_that_is_there_is_not_dead_for_a_call_that_failed(kind: FailureKind, purpose: str) -> None:
+    """One held-out task whose every call fails, or one question of the optimizer, is missing: the night goes on."""
+
+    def odd(request: Request) -> Reply | CallFailed:
+        alone = request.purpose == "reflect" if purpose == "reflect" else request.sample and request.ask == ASKS[2]
+        return CallFailed(kind, "400: this prompt is odd") if alone else acts()(request)
+
+    learned = night(task(0, "train"), task(1, "train"), task(2), script=odd)
+
+    assert learned.reason == ("optimizer_failed" if purpose == "reflect" else "gate")
+    assert any(f"{kind} (" in note for note in learned.notes)
+
+
+def test_a_budget_without_room_for_the_question_whether_a_model_is_there_ends_the_night() -> None:
+    """As it would for any other call."""
+
+    class Spent(Scripted):
+        def _answer(self, request: Request) -> Reply | CallFailed:
+            if request.purpose == "probe" and self.asked:
+                return CallFailed("budget", "budget.tokens is 1")
+            return super()._answer(request)
+
+    slow = Spent(script=acts(lambda _: CallFailed("timeout", "slow")))
+    assert night(*usual(), backend=slow).reason == "budget"
 
 
 def test_the_kind_that_explains_a_dead_backend_is_found_among_others() -> None:

@@ -14,8 +14,12 @@ from typing import Any
 import pytest
 
 from skillopt_git import cli, prices, roles
+from skillopt_git.config import Budget, Config, Replay
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.prices import rates
+from skillopt_git.private import Private
+from skillopt_git.prompts import SHIPPED
+from skillopt_git.redact import Redactor
 from tests import metered
 from tests.helpers import Repository
 from tests.metered import EACH, MODEL
@@ -315,3 +319,20 @@ def test_an_estimate_in_words(
     assert "The simulation costs nothing" not in told
     assert cli.run([*words, "--backend", "mock"]) == 0
     assert "The simulation costs nothing" in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_is_on_a_tape_already_is_paid_once(tmp_path: Path) -> None:
+    """A recording that goes on counts what it asks, and what it answers from the tape it does not."""
+    private = Private(tmp_path / "skillopt")
+    private.made()
+    replay = Replay(backend="cassette", record="metered", cassette=str(tmp_path / "tape.jsonl"), send="mined", jobs=2)
+    config = Config(replay=replay, budget=Budget(tokens=100_000))
+    asks = [Request(role="target", purpose="rollout", ask=f"Task {number}") for number in range(3)]
+    for known, fresh in ((2, 2), (3, 1)):
+        door = roles.chosen_model(config).open(private, Redactor(b"key"), SHIPPED)
+        models = door((), {})
+        assert all(isinstance(item, Reply) for item in models.target.complete(asks[:known]))
+        assert (models.used.calls, models.used.tokens) == (fresh, fresh * ONE)
+        assert models.purse is not None
+        assert models.purse.spent.tokens == fresh * ONE
+        shutil.rmtree(private.cache)

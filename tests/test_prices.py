@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date
 from importlib.metadata import version
 
@@ -16,7 +17,7 @@ MILLION = 1_000_000
 
 
 def cost(usage: Usage, model: str = HAIKU, *, batch: bool = False) -> float:
-    found = rates("anthropic").cost(usage, model, batch=batch)
+    found = rates("anthropic").cost(replace(usage, batched=batch), model)
     assert found is not None
     return found
 
@@ -63,6 +64,19 @@ def test_an_unknown_price_is_none_and_never_zero(backend: str, address: str, mod
 def test_an_impossible_usage_has_no_price() -> None:
     """More was read from a cache than was sent."""
     assert rates("anthropic").cost(Usage(10, 1, cached_tokens=20), HAIKU) is None
+    assert rates("anthropic").cost(Usage(-10, 1), HAIKU) is None
+
+
+def test_what_a_backend_tells_afterwards_is_taken_for_the_dearest_before() -> None:
+    """An alias stands for one of the models of its name; of another name nobody knows even that."""
+    most = Usage(MILLION, MILLION)
+    for alias, dearest in (("sonnet", "claude-sonnet-4-5"), ("Opus[1m]", "claude-opus-4-1")):
+        assert rates("claude").at_most(most, alias) == cost(most, dearest)
+    assert (rates("claude").at_most(most, "haiku") or 0) >= cost(most)
+    assert rates("claude").at_most(most, "the-best-there-is") == cost(most, "claude-opus-4-1")
+    assert rates("claude").at_most(most, HAIKU) == cost(most)
+    assert rates("claude", "http://127.0.0.1:1").at_most(most, "sonnet") == cost(most, "claude-sonnet-4-5")
+    assert rates("anthropic").at_most(most, "sonnet") is None
 
 
 def test_an_address_decides_whose_prices_they_are() -> None:

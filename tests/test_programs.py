@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from pathlib import Path
+from threading import Thread, main_thread
 
-from skillopt_git.programs import ask, run
+import pytest
+
+from skillopt_git.programs import ask, end, run
 
 
 def test_what_a_program_answers() -> None:
@@ -49,3 +53,37 @@ def test_a_program_between_files_has_so_long(tmp_path: Path) -> None:
     code = "import time; print('begun', flush=True); time.sleep(60)"
     assert between_files(tmp_path, code, within=1.0) is None
     assert (tmp_path / "out").read_text() == "begun\n"
+
+
+def test_programs_that_other_threads_wait_for_can_be_ended(tmp_path: Path) -> None:
+    """Those hear of it at once; where nothing runs nothing is ended."""
+    end()
+    ended: list[int | None] = []
+    thread = Thread(target=lambda: ended.append(between_files(tmp_path, "import time; time.sleep(60)", 60.0)))
+    thread.start()
+    before = time.monotonic()
+    while thread.is_alive() and time.monotonic() < before + 20:
+        end()
+        thread.join(0.05)
+    assert ended == [-signal.SIGKILL]
+
+
+@pytest.mark.parametrize("within", [None, 30.0])
+def test_whoever_is_interrupted_waits_for_no_program(within: float | None) -> None:
+    """Be it in a group of its own or not: it would hold us up for as long as it likes."""
+
+    def interrupt() -> None:
+        time.sleep(0.5)
+        signal.pthread_kill(main_thread().ident or 0, signal.SIGUSR1)
+
+    def heard(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before, usual = time.monotonic(), signal.signal(signal.SIGUSR1, heard)
+    try:
+        Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            ask("sleep", "30", within=within)
+    finally:
+        signal.signal(signal.SIGUSR1, usual)
+    assert time.monotonic() - before < 10

@@ -113,6 +113,31 @@ def test_what_was_spent_is_kept_after_each_call_that_took_something() -> None:
     assert kept == [Spent(tokens=70, usd=0.5), Spent(tokens=100, usd=0.75, minutes=1.5)]
 
 
+def test_when_the_run_is_broken_off_what_is_under_way_counts() -> None:
+    """Nobody waits for it, so nobody else will ever count it; what ends within the moment counts as what it was."""
+    kept: list[Spent] = []
+    purse = Purse(Budget(tokens=1_000), keep=kept.append)
+    assert purse.take([Amount(600), Amount(100)]) == 2
+    waiting: list[int | str] = []
+    thread = Thread(target=lambda: waiting.append(purse.take([Amount(500)])), daemon=True)
+    thread.start()
+
+    purse.close()
+    purse.close()
+
+    thread.join(5)
+    assert waiting == ["the run was broken off"]
+    assert purse.take([Amount(1)]) == "the run was broken off"
+    purse.settle([Amount(100)], [Amount(7)])
+    assert [item.tokens for item in kept] == [700, 607]
+
+
+def test_a_purse_that_is_closed_with_nothing_under_way_writes_nothing() -> None:
+    kept: list[Spent] = []
+    Purse(Budget(), keep=kept.append).close()
+    assert kept == []
+
+
 def test_a_sum_of_which_a_part_is_unknown_is_unknown() -> None:
     """Not measured is not 0."""
     assert Used().plus(Usage(10, 5, cost_usd=0.1)) == Used(1, 15, 0.1)

@@ -47,6 +47,7 @@ ABOUT = About(
     keys=(KEY, TOKEN),
     hosts=("api.anthropic.com",),
     address="ANTHROPIC_BASE_URL",
+    beyond=THOUGHTS,
 )
 
 
@@ -293,7 +294,7 @@ def door(asked: Asked) -> Opened:
         lessons=Lessons(thinks=_thinks(model)),
     )
     shut = line if isinstance(line, CallFailed) else None
-    return Opened(backend=claude, together=chosen.batch, beyond=THOUGHTS, shut=shut)
+    return Opened(backend=claude, together=chosen.batch, beyond=ABOUT.beyond, shut=shut)
 
 
 def _thinks(model: str) -> bool:

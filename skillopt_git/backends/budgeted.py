@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -9,7 +10,7 @@ from skillopt_git.ports import Backend, CallFailed, FailureKind, Reply, Request,
 from skillopt_git.prices import Rates
 from skillopt_git.purse import Amount, Purse, most_input
 
-# Failures behind which a model may have worked. Nobody says what such a call took: all that was reserved counts.
+# Failures behind which a model may have worked. Where nobody says what such a call took, all that was reserved counts.
 WORKED: frozenset[FailureKind] = frozenset({"truncated", "empty", "refused", "schema", "timeout"})
 
 
@@ -30,13 +31,13 @@ class Beyond:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budgeted:
     """`together`: the inner backend wants what is asked at once in one call; else each request is reserved, asked and
-    settled before the next. `batch`: replays are sent at the price of a batch."""
+    settled before the next. `attempts` are made at most before a time-out is told of."""
 
     inner: Backend
     purse: Purse
     rates: Rates
     together: bool = False
-    batch: bool = False
+    attempts: int = 1
     beyond: Beyond = field(default_factory=Beyond)
 
     @property
@@ -78,50 +79,64 @@ class Budgeted:
         """The most that a call can take. What is sent is priced as if all of it were put into a prompt cache."""
         sent = most_input(request) + self.beyond.sent
         most = Usage(sent, request.max_tokens + self.beyond.received, written_tokens=sent)
-        return replace(most, cost_usd=self._cost(request, most, self.model))
+        return replace(most, cost_usd=self.rates.at_most(most, self.model))
 
     def _asked(self, requests: Sequence[Request], reserved: Sequence[Amount]) -> list[Reply | CallFailed]:
+        """Whatever ends a call, what was reserved for it is settled, for others wait for the room. What nobody can tell
+        counts in full; but what was sent together is found again by the run that goes on with it, and counts there."""
+        spent: Sequence[Amount] = () if self.together else reserved
+        told: list[Usage] = []
         try:
             answers = self.inner.complete(requests)
-        except BaseException:  # whatever ended the run: what is not known to be spent is given back
-            self.purse.settle(reserved, ())
-            raise
-        priced = [self._priced(request, answer) for request, answer in zip(requests, answers, strict=True)]
-        answered = [
-            (request, answer.usage)
-            for request, answer in zip(requests, priced, strict=True)
-            if isinstance(answer, Reply)
-        ]
-        for request, usage in answered:
-            self.beyond.learn(request, usage)
-        spent = [_spent(answer, amount) for answer, amount in zip(priced, reserved, strict=True)]
-        self.purse.settle(reserved, spent, [usage for _, usage in answered])
+            spent = reserved
+            priced = [self._priced(answer) for answer in answers]
+            told = self._learned(requests, priced)
+            spent = [self._spent(answer, amount) for answer, amount in zip(priced, reserved, strict=True)]
+        finally:
+            self.purse.settle(reserved, spent, told)
         return priced
 
-    def _priced(self, request: Request, answer: Reply | CallFailed) -> Reply | CallFailed:
+    def _learned(self, requests: Sequence[Request], answers: Sequence[Reply | CallFailed]) -> list[Usage]:
+        """What the calls say they used. How much a call may take is learned from those that were answered."""
+        for request, answer in zip(requests, answers, strict=True):
+            if isinstance(answer, Reply):
+                self.beyond.learn(request, answer.usage)
+        return [answer.usage for answer in answers if answer.usage is not None]
+
+    def _priced(self, answer: Reply | CallFailed) -> Reply | CallFailed:
         """With what it cost, by the model that really answered where the table knows that one."""
-        if isinstance(answer, CallFailed):
+        if answer.usage is None:
             return answer
-        usage = answer.usage
-        known = (self._cost(request, usage, model) for model in (answer.model, self.model))
+        usage = answer.usage if _possible(answer.usage) else Usage()
+        models = (answer.model, self.model) if isinstance(answer, Reply) else (self.model,)
+        known = (self.rates.cost(usage, model) for model in models)
         cost = next((cost for cost in known if cost is not None), None) if _told(usage) else usage.cost_usd
         return replace(answer, usage=replace(usage, cost_usd=cost))
 
-    def _cost(self, request: Request, usage: Usage, model: str) -> float | None:
-        return self.rates.cost(usage, model, batch=self.batch and request.purpose == "rollout")
+    def _spent(self, answer: Reply | CallFailed, reserved: Amount) -> Amount:
+        """Of attempts that were not waited for nobody says what they took, nor of a call that was ended with its run. A
+        price that is unknown afterwards is the one that was known before."""
+        usage = answer.usage
+        if isinstance(answer, CallFailed) and self.purse.closed:
+            return reserved
+        if isinstance(answer, CallFailed) and answer.kind == "timeout":
+            return sum([reserved] * self.attempts, Amount())
+        if usage is None:
+            return reserved if isinstance(answer, CallFailed) and answer.kind in WORKED else Amount()
+        tokens = usage.input_tokens + usage.output_tokens if _told(usage) else reserved.tokens
+        return Amount(tokens, reserved.usd if usage.cost_usd is None else usage.cost_usd)
 
 
 def _told(usage: Usage) -> bool:
     return usage.input_tokens + usage.output_tokens > 0
 
 
+def _possible(usage: Usage) -> bool:
+    """Whether it can be true. A figure below nothing, or none at all, would give back what others spent."""
+    tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.written_tokens)
+    cost = 0.0 if usage.cost_usd is None else usage.cost_usd
+    return min(tokens) >= 0 and math.isfinite(cost) and cost >= 0
+
+
 def _amount(usage: Usage) -> Amount:
     return Amount(usage.input_tokens + usage.output_tokens, usage.cost_usd or 0.0)
-
-
-def _spent(answer: Reply | CallFailed, reserved: Amount) -> Amount:
-    if isinstance(answer, CallFailed):
-        return reserved if answer.kind in WORKED else Amount()
-    if _told(answer.usage):
-        return _amount(answer.usage)
-    return Amount(reserved.tokens, reserved.usd if answer.usage.cost_usd is None else answer.usage.cost_usd)

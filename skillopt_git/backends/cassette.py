@@ -242,7 +242,8 @@ class Recorder:
         )
 
     def _kept(self, request: Request, asked: Question, answer: Reply | CallFailed) -> Reply | CallFailed:
-        if request.purpose == "probe":
+        unasked = isinstance(answer, CallFailed) and answer.kind == "budget"
+        if request.purpose == "probe" or unasked:
             return answer
         call = Call(key=asked.digest, role=request.role, purpose=request.purpose, sample=asked.sample)
         if isinstance(answer, CallFailed):
@@ -259,12 +260,14 @@ class Recorder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """Answers from a tape, in the name of who was recorded."""
+    """Answers from a tape, in the name of who was recorded. One that missed an answer is no longer there: it was
+    recorded for another night."""
 
     tape: Tape
     header: Header
     prompts: Prompts
     simulated: bool = False  # a simulation is never recorded
+    missed: list[CallFailed] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -291,13 +294,19 @@ class Replayed:
 
     def _answer(self, request: Request) -> Reply | CallFailed:
         if request.purpose == "probe":
-            return Reply(text="OK", model=self.model)
+            return self.missed[0] if self.missed else Reply(text="OK", model=self.model)
         asked = question(request, self.prompts)
-        return self.tape.answer(asked.digest) or CallFailed(
+        answer = self.tape.answer(asked.digest)
+        return self._missing(request, asked) if answer is None else answer
+
+    def _missing(self, request: Request, asked: Question) -> CallFailed:
+        missing = CallFailed(
             "process",
             f"the cassette {self.tape.path.name} has no answer to this {request.purpose} question "
             f"({asked.digest[:16]}): record it anew",
         )
+        self.missed.append(missing)
+        return missing
 
 
 ABOUT = About(

@@ -55,6 +55,7 @@ ABOUT = About(
     variables=CLOUDS,
     login=True,
     program="claude",
+    beyond=THINKING,
 )
 
 
@@ -69,7 +70,7 @@ def door(asked: Asked) -> Opened:
         missing_key=asked.key_env if asked.key_env and not asked.key(KEYS) else "",
     )
     tools = {task.id for task in asked.tasks if any(check.op == "tool_called" for check in task.checks)}
-    return Opened(backend=backend, beyond=THINKING, skipped=dict.fromkeys(sorted(tools), NO_TOOLS))
+    return Opened(backend=backend, beyond=ABOUT.beyond, skipped=dict.fromkeys(sorted(tools), NO_TOOLS))
 
 
 # --- a call ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from skillopt_git.backends.openai_words import Api, Server
+from skillopt_git.backends.openai_words import THINKING_ROOM, Api, Server
 from skillopt_git.doors import About, Asked, Opened
 from skillopt_git.errors import BackendError, ConfigError, UsageError
 
@@ -36,6 +36,7 @@ ABOUT = About(
     address="OPENAI_BASE_URL",
     extra="openai",
     library="openai",
+    beyond=THINKING_ROOM,
 )
 
 
@@ -57,7 +58,7 @@ def door(asked: Asked) -> Opened:
         secrets={key} - {""},
         told={} if address == USUAL else {"host": place(address)},
     )
-    return Opened(backend=calls)
+    return Opened(backend=calls, beyond=ABOUT.beyond)
 
 
 # --- what is needed ----------------------------------------------------------------------------------------------

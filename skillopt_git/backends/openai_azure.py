@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from skillopt_git.backends.openai import AZURE, among, here, host, installed, key_of, model_of, no_key, place, server
+from skillopt_git.backends.openai_words import THINKING_ROOM
 from skillopt_git.doors import About, Asked, Opened
 from skillopt_git.errors import SafetyError, UsageError
 
@@ -36,6 +37,7 @@ ABOUT = About(
     login=True,
     extra="azure",
     library="openai",
+    beyond=THINKING_ROOM,
 )
 
 
@@ -61,7 +63,7 @@ def door(asked: Asked) -> Opened:
         secrets=secrets,
         told={"host": place(endpoint)},
     )
-    return Opened(backend=calls)
+    return Opened(backend=calls, beyond=ABOUT.beyond)
 
 
 def endpoint_of(asked: Asked) -> str:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Thread
+from time import monotonic
 
 from skillopt_git.doors import steady_first
 from skillopt_git.ports import Backend, CallFailed, Reply, Request
 
+MOMENT = 1.0  # seconds that calls under way have when a run is broken off
 WORTH_CACHING = 4_000  # characters of documents: about where providers begin to cache what prompts share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pooled:
-    """`jobs` calls of `inner` are under way at most; one at a time needs no threads.
+    """`jobs` calls of `inner` are under way at most; one at a time needs no threads. `leave` is called when the run is
+    broken off, and sees to it that calls end which would not end soon.
 
     Where many requests share long documents, one goes first, so that the others find them in the provider's cache;
     there is no need where most of them were `sent` before, as with an edit at the end of a document.
@@ -22,6 +26,7 @@ class Pooled:
 
     inner: Backend
     jobs: int
+    leave: Callable[[], None] = lambda: None
     sent: list[str] = field(default_factory=list)
 
     @property
@@ -49,17 +54,48 @@ class Pooled:
         return self.inner.knows
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
-        if self.jobs == 1 or len(requests) < 2 or self.simulated:
-            return self.inner.complete(requests)
-        first, rest = self._warming(requests)
+        if self.jobs == 1 or len(requests) < 2:
+            return [self._one(request) for request in requests]
         results: dict[int, Reply | CallFailed] = {}
-        pool = ThreadPoolExecutor(max_workers=self.jobs)
-        try:
-            for places in (first, rest):
-                results |= zip(places, pool.map(self._one, [requests[place] for place in places]), strict=True)
-        finally:  # whoever interrupts does not wait for what was not begun
-            pool.shutdown(wait=True, cancel_futures=True)
+        for places in self._warming(requests):
+            self._at_once(requests, places, results)
         return [results[place] for place in range(len(requests))]
+
+    def _at_once(self, requests: Sequence[Request], places: Sequence[int], into: dict[int, Reply | CallFailed]) -> None:
+        """The threads are daemons, so that nobody who leaves has to wait for a server that hangs. What one of them
+        raises is raised here, once the others have ended what they had begun."""
+        left, faults = deque(places), list[BaseException]()
+
+        def work() -> None:
+            while (place := _next(left)) is not None:
+                try:
+                    into[place] = self._one(requests[place])
+                except BaseException as fault:  # noqa: BLE001 - a thread has nobody to raise it to
+                    faults.append(fault)
+                    left.clear()
+
+        threads = [Thread(target=work, daemon=True) for _ in range(min(self.jobs, len(places)))]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        except BaseException:  # broken off: what was not begun never is
+            left.clear()
+            self._let_go(threads)
+            raise
+        if faults:
+            raise faults[0]
+
+    def _let_go(self, threads: Sequence[Thread]) -> None:
+        """A moment for what ends by itself, or because it is ended, so that it is kept, counted and cleared away."""
+        until = monotonic() + MOMENT
+        while True:
+            self.leave()
+            alive = [thread for thread in threads if thread.is_alive()]
+            if not alive or monotonic() > until:
+                return
+            alive[0].join(MOMENT / 20)
 
     def _one(self, request: Request) -> Reply | CallFailed:
         (result,) = self.inner.complete([request])
@@ -75,6 +111,13 @@ class Pooled:
                 first += [place] if len(text) - known >= WORTH_CACHING else []
                 self.sent.append(text)
         return first, [place for place in range(len(requests)) if place not in first]
+
+
+def _next(left: deque[int]) -> int | None:
+    try:
+        return left.popleft()
+    except IndexError:
+        return None
 
 
 def _shared(one: str, other: str) -> int:
