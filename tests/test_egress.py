@@ -77,11 +77,28 @@ def test_an_address_from_the_environment_counts_only_if_its_host_is_known(host: 
 
 
 @pytest.mark.parametrize(
-    "address", ["gateway.example", "https://", "file:///etc/passwd", "https://[::1", "ftp://a.example"]
+    "address",
+    ["gateway.example?key=hunter2", "https://", "file:///etc/hunter2", "https://[::1", "ftp://alice:hunter2@a.example"],
 )
 def test_what_is_no_address_is_said(address: str) -> None:
-    with pytest.raises(UsageError, match="no address of a server"):
+    """By where it stands: what may open it is in it."""
+    with pytest.raises(UsageError, match=r"^replay\.base_url, or .* is no address of a server") as caught:
         going(base_url=address)
+    assert "hunter2" not in f"{caught.value} {caught.value.hint}"
+    with pytest.raises(UsageError, match="^ACME_BASE_URL is no address of a server") as caught:
+        going(environ={"ACME_BASE_URL": address})
+    assert "hunter2" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_what_opens_an_address_is_not_told() -> None:
+    """Host and nothing else."""
+    assert (
+        going(base_url="https://alice:hunter2@gateway.example/v1?key=hunter2").told
+        == "acme (acme-1) at gateway.example"
+    )
+    with pytest.raises(SafetyError) as caught:
+        going(environ={"ACME_BASE_URL": "https://alice:hunter2@gateway.example/v1?key=hunter2"})
+    assert "hunter2" not in f"{caught.value} {caught.value.hint}"
 
 
 def test_nothing_is_sent_before_somebody_said_what_may_be() -> None:

@@ -47,7 +47,7 @@ def telling(tells: Tells) -> Iterator[tuple[str, list[bytes]]]:
 def said(*parts: bytes, headers: Sequence[str] = (), status: str = "200 OK") -> Tells:
     """A whole answer, its body in parts."""
     head = "\r\n".join([f"HTTP/1.1 {status}", f"content-length: {sum(map(len, parts))}", *headers, "", ""])
-    return lambda caller: [caller.sendall(part) for part in (head.encode(), *parts)]
+    return lambda caller: caller.sendall(b"".join((head.encode(), *parts)))
 
 
 def dripping(start: bytes, drop: bytes) -> Tells:
@@ -55,9 +55,12 @@ def dripping(start: bytes, drop: bytes) -> Tells:
 
     def tells(caller: socket.socket) -> None:
         caller.sendall(start)
+        caller.settimeout(0.05)
         while True:
             caller.sendall(drop)
-            time.sleep(0.05)
+            with suppress(TimeoutError):
+                if not caller.recv(1):
+                    return  # who asked has gone
 
     return tells
 

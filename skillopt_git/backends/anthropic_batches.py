@@ -302,10 +302,14 @@ def _page(told: bytes | CallFailed) -> Page | CallFailed:
         return told
     try:
         page = read(Page, told, where="the list of batches")
-        sane = all(_ID.fullmatch(one.id) and one.time for one in page.data)
+        times = [one.time for one in page.data if _ID.fullmatch(one.id)]
     except (ConfigError, ValueError, OverflowError) as error:
         return _unreadable(error)
-    return page if sane else CallFailed("schema", "the provider lists a batch with an id of no form")
+    return (
+        page
+        if len(times) == len(page.data)
+        else CallFailed("schema", "the provider lists a batch with an id of no form")
+    )
 
 
 def _unreadable(error: Exception) -> CallFailed:
