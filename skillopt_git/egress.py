@@ -52,7 +52,7 @@ def destination(
     service = None if base_url else service_of(about.name, about.services, environ, hosts)
     variable = service.address if service else about.address
     address = base_url or environ.get(variable, "")
-    usual = service.host.removeprefix(".") if service else next(iter(about.hosts), "")
+    usual = (service.host if service else next(iter(about.hosts), "")).removeprefix(".")
     name = _host(address, variable="" if base_url else variable) if address else usual
     here = is_here(name)
     if address and not here:

@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from functools import cache
 from threading import Thread
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -41,7 +42,7 @@ def client(
     Raises `ConfigError` where the environment names a proxy that is none.
     """
     try:
-        inner = httpx2.HTTPTransport(proxy=_proxy(address), limits=_LIMITS, socket_options=_ALIVE)
+        inner = httpx2.HTTPTransport(verify=_trust(), proxy=_proxy(address), limits=_LIMITS, socket_options=_ALIVE)
     except (ValueError, ImportError, httpx2.InvalidURL) as error:
         raise ConfigError(
             f"the proxy that the environment names cannot be used ({type(error).__name__})",
@@ -49,6 +50,9 @@ def client(
         ) from None
     bounded = Bounded(inner=inner, seconds=seconds, largest=largest, refuse=refuse)
     return httpx2.Client(transport=bounded, timeout=seconds, follow_redirects=False, trust_env=False)
+
+
+_trust = cache(httpx2.create_ssl_context)  # whom the system, or SSL_CERT_FILE, trusts; reading them takes a while
 
 
 def _proxy(address: str) -> str | None:

@@ -63,6 +63,12 @@ def asked(
     )
 
 
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library waits before it tries again; here not for long."""
+    monkeypatch.setattr("anthropic._base_client.INITIAL_RETRY_DELAY", 0.01)
+
+
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
     with serving() as found:

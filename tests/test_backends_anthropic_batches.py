@@ -282,7 +282,7 @@ def test_a_batch_that_arrived_unheard_is_not_sent_again(
 def test_a_batch_that_did_not_arrive_is_sent_again(server: ModelServer, opened: Open, clock: Clock) -> None:
     """As often as is set; what is there of that size is another's, or was ours before."""
     opened().complete([replace(ask, sample="x1-0/1") for ask in ASKS])
-    refused = iter([Broken("reset"), error(529, "overloaded_error", "Overloaded")])
+    refused: Iterator[Raw | Broken] = iter([Broken("reset"), error(529, "overloaded_error", "Overloaded")])
     server.before = lambda call: next(refused, None) if (call.method, call.path) == ("POST", BATCHES) else None
     assert texts(opened(retries=2).complete(ASKS)) == ["To 0", "To 1", "To 2"]
     assert [len(batch.body["requests"]) for batch in server.heard(BATCHES)] == [3, 3, 3, 3]

@@ -40,6 +40,12 @@ Api: TypeAlias = Literal["chat", "responses"]
 Open: TypeAlias = Callable[..., tuple[Backend, Server]]
 
 
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library waits before it tries again; here not for long."""
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+
+
 @pytest.fixture
 def opened() -> Iterator[Open]:
     """A backend and the server that answers it as listed; the settings are named."""

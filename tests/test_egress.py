@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,7 +31,8 @@ def going(about: About = ACME, environ: dict[str, str] | None = None, **fields: 
 
 
 def test_a_backend_speaks_to_its_usual_host() -> None:
-    """Unless somebody said otherwise."""
+    """Unless somebody said otherwise; of one that is below a name, the name."""
+    assert going(replace(ACME, hosts=ACME.hosts[1:])).host == "models.acme.example"
     assert (going().host, going().model, going().here) == ("api.acme.example", "acme-1", False)
     assert going(model="acme-2").told == "acme (acme-2) at api.acme.example"
 
@@ -85,7 +87,7 @@ def test_what_is_no_address_is_said(address: str) -> None:
     with pytest.raises(UsageError, match=r"^replay\.base_url, or .* is no address of a server") as caught:
         going(base_url=address)
     assert "hunter2" not in f"{caught.value} {caught.value.hint}"
-    with pytest.raises(UsageError, match="^ACME_BASE_URL is no address of a server") as caught:
+    with pytest.raises(UsageError, match=r"^ACME_BASE_URL is no address of a server") as caught:
         going(environ={"ACME_BASE_URL": address})
     assert "hunter2" not in f"{caught.value} {caught.value.hint}"
 
