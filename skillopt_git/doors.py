@@ -17,7 +17,7 @@ from skillopt_git.config import Replay
 from skillopt_git.documents import Documents
 from skillopt_git.ids import canonical_json
 from skillopt_git.model import Task
-from skillopt_git.ports import Backend, CallFailed, Request, Role
+from skillopt_git.ports import Backend, CallFailed, Reply, Request, Role, Usage
 from skillopt_git.prompts import SHIPPED, Prompts
 
 PROBE = "Reply with the single word OK."
@@ -25,13 +25,24 @@ THERE = ("empty", "truncated")  # failures of a model that is there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """Another service that a program can be told to ask: the variable that chooses it, the host it is at, the variable
+    that may hold another address, and the variables it needs, by how they begin."""
+
+    use: str
+    host: str
+    address: str
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class About:
     """What a person has to know of a backend, for `doctor` and docs/backends.md.
 
     `documents` says how the documents reach the model, `keys` which environment variables may hold the key, `hosts`
-    what is spoken to where no address is set: exact names, or suffixes that begin with a dot. `extra` is the extra of
-    this package that it needs, `library` what that brings, `program` the program. `beyond`: the tokens that an answer
-    may take beyond those asked for, for thoughts, say.
+    what is spoken to where no address is set: exact names, or suffixes that begin with a dot. `services` may take their
+    place. `extra` is the extra of this package that it needs, `library` what that brings, `program` the program.
+    `beyond`: the tokens that an answer may take beyond those asked for, for thoughts, say.
     """
 
     name: str
@@ -46,6 +57,7 @@ class About:
     hosts: tuple[str, ...] = ()
     address: str = ""  # the environment variable that holds an address
     variables: tuple[str, ...] = ()  # of the environment, that it reads beside
+    services: tuple[Service, ...] = ()
     login: bool = False  # whether it may be opened without a key
     extra: str = ""
     library: str = ""
@@ -162,6 +174,36 @@ def schema_of(request: Request) -> dict[str, Any] | None:
     return json.loads(request.schema) if request.schema else None
 
 
+# --- what was used -----------------------------------------------------------------------------------------------
+
+
+def counted(usage: Usage) -> Usage | None:
+    """None where nobody counted."""
+    return usage if usage.input_tokens or usage.output_tokens or usage.cost_usd else None
+
+
+def both(one: Usage | None, other: Usage | None) -> Usage | None:
+    """What two calls used. Only what was batched alone has the price of a batch."""
+    if one is None or other is None:
+        return one or other
+    costs = (one.cost_usd, other.cost_usd)
+    return Usage(
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        cost_usd=sum(cost for cost in costs if cost is not None) if None not in costs else None,
+        cached_tokens=one.cached_tokens + other.cached_tokens,
+        written_tokens=one.written_tokens + other.written_tokens,
+        batched=one.batched and other.batched,
+    )
+
+
+def with_lost(result: Reply | CallFailed, lost: Usage | None) -> Reply | CallFailed:
+    """With what earlier tries of the same request used: they were paid for, too."""
+    if isinstance(result, CallFailed):
+        return replace(result, usage=both(result.usage, lost))
+    return replace(result, usage=both(result.usage, lost) or result.usage)
+
+
 # --- failures ----------------------------------------------------------------------------------------------------
 
 
@@ -178,6 +220,7 @@ def failed(
         told = told.replace(secret, "[key]") if secret else told
     told = " ".join(redact(told).split())[:MESSAGE_LIMIT] or f"status {status}"
     low = f"{code} {message}".casefold()
+    this_one = status == 413 or re.search(_THIS_ONE, low) is not None
     if status is None:
         return CallFailed("network", told, retryable=True)
     if any(mark in low for mark in _NO_CREDIT):
@@ -192,8 +235,7 @@ def failed(
         case 429 | 529:
             return CallFailed("rate", told, retryable=True)
         case 400 | 413 | 422:
-            too_much = any(mark in low for mark in _THIS_ONE)
-            return CallFailed("refused" if too_much else "process", told)
+            return CallFailed("refused" if this_one else "process", told)
         case _ if status >= 500:
             return CallFailed("network", told, retryable=True)
         case _:
@@ -205,9 +247,16 @@ _NO_CREDIT = (
     *("insufficient_quota", "credit balance is too low", "exceeded your current quota", "billing_hard_limit"),
     *("billing_error", "spend_limit", "insufficient balance", "arrearage"),
 )
-# What is wrong with one request, and with no other.
-_THIS_ONE = (
-    *("context length", "context_length", "too long", "too large", "too_large", "maximum context", "content_filter"),
-    *("context window", "context size", "content filter", "content management policy", "content_policy", "safety"),
-    *("usage policy", "invalid_prompt", "inappropriate content", "data_inspection_failed"),
+# What is wrong with one request, and with no other: it is too long, or what it says is not liked. A setting may be too
+# large as well, and safety one that a model does not have: that is wrong with every request.
+_THIS_ONE = "|".join(
+    (
+        r"context[ _](?:length|window|size)|maximum context",
+        r"(?:prompt|input|request|message|conversation|body|payload)s?(?: \w+)? (?:is|are) too (?:long|large)",
+        r"(?:prompt|input|request|message|entity|body|payload)s? too (?:long|large)|request_too_large|prompt_too_long",
+        r"'(?:input|messages|instructions)\b[^']*': (?:string|array) too long|range of input length",
+        r"content[ _-]filter|content management policy|content[ _]policy|usage polic|data_inspection_failed",
+        r"invalid_prompt|inappropriate content|cyber_policy",
+        r"safety (?:system|filter|check|reason|polic|guideline|violation)|safety_violation|flagged",
+    )
 )

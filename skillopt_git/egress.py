@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from skillopt_git.doors import About
+from skillopt_git.doors import About, Service
 from skillopt_git.errors import SafetyError, UsageError
+from skillopt_git.hosts import among, host, is_here
 from skillopt_git.ports import Role
 
 
@@ -49,19 +49,41 @@ def destination(
     named = about.name, model or about.model
     if not about.sends:
         return Destination(role=role, backend=named[0], model=named[1], host="", here=True)
-    address = base_url or environ.get(about.address, "")
     own = "replay.base_url" if role == "target" else "replay.optimizer_base_url"
-    host = _host(address, own if base_url else about.address) if address else next(iter(about.hosts), "")
-    here = _is_here(host)
+    service = None if base_url else service_of(about.name, about.services, environ, hosts)
+    variable = service.address if service else about.address
+    address = base_url or environ.get(variable, "")
+    usual = (service.host if service else next(iter(about.hosts), "")).removeprefix(".")
+    name = _host(address, own if base_url else variable) if address else usual
+    here = is_here(name)
     if address and not here:
         if urlsplit(address).scheme != "https":
-            raise SafetyError(f"{host} would be spoken to without encryption", "its address must begin with https://")
-        if not base_url and not _among(host, (*about.hosts, *hosts)):
-            raise SafetyError(
-                f"{about.address} sends what is asked to {host}, which is no host of {about.name}",
-                f'if that is meant, name it in your own settings: replay.hosts = ["{host}"]',
-            )
-    return Destination(role=role, backend=named[0], model=named[1], host=host, here=here)
+            raise SafetyError(f"{name} would be spoken to without encryption", "its address must begin with https://")
+        if not base_url and not service and not among(name, (*about.hosts, *hosts)):
+            raise _strange(variable, name, about.name)
+    return Destination(role=role, backend=named[0], model=named[1], host=name, here=here)
+
+
+def service_of(
+    backend: str, services: Sequence[Service], environ: Mapping[str, str], hosts: Sequence[str]
+) -> Service | None:
+    """The service that the environment chooses in the place of the backend's own, None for its own. `hosts` are those
+    that a person allowed. Raises `SafetyError` where its host is none of them: the variable may be another program's.
+    """
+    found = next((item for item in services if environ.get(item.use, "0") not in ("", "0", "false")), None)
+    if found is not None:
+        address = environ.get(found.address, "")
+        name = _host(address, found.address) if address else found.host
+        if not is_here(name) and not among(name, hosts):
+            raise _strange(found.use, name, backend)
+    return found
+
+
+def _strange(variable: str, name: str, backend: str) -> SafetyError:
+    return SafetyError(
+        f"{variable} sends what is asked to {name.removeprefix('.')}, which is no host of {backend}",
+        f'if that is meant, name it in your own settings: replay.hosts = ["{name}"]',
+    )
 
 
 def refuse_unasked(destinations: Sequence[Destination], send: str) -> None:
@@ -78,25 +100,7 @@ def refuse_unasked(destinations: Sequence[Destination], send: str) -> None:
 
 def _host(address: str, named_by: str) -> str:
     """Raises `UsageError`, which does not quote the address: a password or a key may stand in it."""
-    try:
-        found = urlsplit(address)
-        host = found.hostname
-    except ValueError:
-        host = None
-    if not host or found.scheme not in ("http", "https"):
+    found = host(address)
+    if not found:
         raise UsageError(f"{named_by} is no address of a server", "one is such as https://models.example/v1")
-    return host
-
-
-def _is_here(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _among(host: str, known: Sequence[str]) -> bool:
-    """A known name that begins with a dot stands for every host below it."""
-    return any(host == name or (name.startswith(".") and host.endswith(name)) for name in known)
+    return found

@@ -1,56 +1,127 @@
-"""What holds for every answer over HTTP: it takes no longer and is no larger than was allowed, whatever a server does.
+"""What holds for every exchange over HTTP: it takes no longer and is no larger than was allowed, whatever a server
+does; it goes to one host, and through a proxy only where that is another machine.
 
-A server that sends a byte now and then keeps to every time limit between two reads, so the whole is timed too.
+A server that sends a byte now and then, be it of a header, keeps to every time limit between two reads. So each
+exchange has a thread of its own, which is not waited for when the time is up.
 """
 
 from __future__ import annotations
 
+import socket
+import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from time import monotonic
-from typing import Any, cast
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from functools import cache
+from threading import Thread
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
+from skillopt_git.errors import ConfigError
+from skillopt_git.hosts import host, is_here
+
 LARGEST = 16_000_000  # bytes; the longest answers of models have a hundredth of this
-_BEGUN = "skillopt_git.begun"
+_LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+_ALIVE = ((socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),)  # so that a long thought is not taken for a dead connection
 
 
 class TooLarge(Exception):
     """More came than any answer holds; the rest is not read."""
 
 
-def bounds(seconds: float, largest: int = LARGEST, now: Callable[[], float] = monotonic) -> Mapping[str, list[Any]]:
-    """The event hooks of an HTTP client whose calls end: with a time-out, or with `TooLarge`."""
+def client(
+    address: str, seconds: float, *, largest: int = LARGEST, refuse: Callable[[str], Exception] = TooLarge
+) -> httpx2.Client:
+    """Speaks to the server at `address`, and follows no redirect. An exchange ends within so many `seconds`, else with
+    a time-out, and for what is larger than `largest` with what `refuse` makes of the reason.
 
-    def begin(request: httpx2.Request) -> None:
-        request.extensions[_BEGUN] = now()
+    Raises `ConfigError` where the environment names a proxy that is none.
+    """
+    try:
+        inner = httpx2.HTTPTransport(verify=_trust(), proxy=_proxy(address), limits=_LIMITS, socket_options=_ALIVE)
+    except (ValueError, ImportError, httpx2.InvalidURL) as error:
+        raise ConfigError(
+            f"the proxy that the environment names cannot be used ({type(error).__name__})",
+            "mend HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, such as http://proxy.example:3128",
+        ) from None
+    bounded = Bounded(inner=inner, seconds=seconds, largest=largest, refuse=refuse)
+    return httpx2.Client(transport=bounded, timeout=seconds, follow_redirects=False, trust_env=False)
 
-    def bound(response: httpx2.Response) -> None:
-        stream = cast("httpx2.SyncByteStream", response.stream)  # a client that waits has no other kind
-        until = response.request.extensions[_BEGUN] + seconds
-        response.stream = _Bounded(inner=stream, request=response.request, until=until, largest=largest, now=now)
 
-    return {"request": [begin], "response": [bound]}
+_trust = cache(httpx2.create_ssl_context)  # whom the system, or SSL_CERT_FILE, trusts; reading them takes a while
+
+
+def _proxy(address: str) -> str | None:
+    """That of the environment. What is said to this machine would be told to another one in the clear."""
+    if is_here(host(address)) or proxy_bypass(urlsplit(address).netloc.rpartition("@")[2]):
+        return None
+    named = getproxies()
+    found = named.get(urlsplit(address).scheme) or named.get("all")
+    return f"http://{found}" if found and "://" not in found else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Bounded(httpx2.SyncByteStream):
-    inner: httpx2.SyncByteStream
-    request: httpx2.Request
-    until: float
-    largest: int
-    now: Callable[[], float] = field(repr=False)
+class Bounded(httpx2.BaseTransport):
+    """`inner`, within bounds. An answer comes whole, and unpacked."""
 
-    def __iter__(self) -> Iterator[bytes]:
-        left = self.largest
-        for chunk in self.inner:
-            left -= len(chunk)
-            if left < 0:
-                raise TooLarge(f"more than {self.largest:,} bytes")
-            if self.now() > self.until:
-                raise httpx2.ReadTimeout("the answer did not end in time", request=self.request)
-            yield chunk
+    inner: httpx2.BaseTransport
+    seconds: float
+    largest: int
+    refuse: Callable[[str], Exception] = TooLarge
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        told: Future[httpx2.Response] = Future()
+        Thread(target=self._tell, args=(request, told, time.monotonic() + self.seconds), daemon=True).start()
+        try:
+            return told.result(self.seconds)
+        except TimeoutError:
+            raise httpx2.ReadTimeout("the answer did not end in time", request=request) from None
 
     def close(self) -> None:
         self.inner.close()
+
+    def _tell(self, request: httpx2.Request, told: Future[httpx2.Response], ends: float) -> None:
+        try:
+            told.set_result(self._answer(request, ends))
+        except BaseException as error:  # noqa: BLE001 - whoever waits for it is told
+            told.set_exception(error)
+
+    def _answer(self, request: httpx2.Request, ends: float) -> httpx2.Response:
+        came = self.inner.handle_request(request)
+        try:
+            body = b"".join(self._parts(came, ends))
+        finally:
+            came.close()
+        return httpx2.Response(came.status_code, headers=self._passed_on(came.headers), content=body, request=request)
+
+    def _parts(self, came: httpx2.Response, ends: float) -> Iterator[bytes]:
+        size = 0
+        for part in came.iter_bytes():
+            size += len(part)
+            if size > self.largest:
+                raise self.refuse(f"more than {self.largest:,} bytes came")
+            if time.monotonic() > ends:  # nobody waits for the rest
+                raise TimeoutError
+            yield part
+
+    def _passed_on(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """The headers, of a body that is unpacked by now. The libraries wait for as long as a server tells them to, be
+        it a day; for longer than an exchange may take is too long."""
+        framing = ("content-encoding", "content-length", "transfer-encoding")
+        kept = {name: value for name, value in headers.items() if name not in framing}
+        return kept | {"x-should-retry": "false"} if _told_to_wait(kept) > self.seconds else kept
+
+
+def _told_to_wait(headers: Mapping[str, str]) -> float:
+    """In seconds; 0 where nothing is said that can be understood."""
+    with suppress(KeyError, ValueError):
+        return float(headers["retry-after-ms"]) / 1000
+    with suppress(KeyError, ValueError):
+        return float(headers["retry-after"])
+    with suppress(KeyError, ValueError):
+        return parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time()
+    return 0.0

@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any, Literal, TypeAlias, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 MODEL = "claude-model-1"
 CACHED_FROM = 1024  # tokens; a shorter prefix is not kept by the provider
@@ -138,6 +139,8 @@ class ModelServer:
     before: Callable[[Asked], Raw | Broken | None] = lambda _: None
     latency: float = 0.0
     polls: int = 1
+    clock: Callable[[], float] = time.time
+    page: int = 2  # batches on a page of their list
     url: str = ""
     requests: list[Asked] = field(default_factory=list)  # everything that came, in order
     batches: dict[str, Batch] = field(default_factory=dict)
@@ -240,6 +243,7 @@ def serving(script: Script | None = None, *, latency: float = 0.0, polls: int = 
 class Batch:
     id: str
     requests: Sequence[Mapping[str, Any]]
+    created: float = 0.0
     looked: int = 0
     canceled: bool = False
 
@@ -257,7 +261,7 @@ class Batch:
                 "canceled": 0,
                 "expired": 0,
             },
-            "created_at": "2026-11-30T12:00:00Z",
+            "created_at": datetime.fromtimestamp(self.created, UTC).isoformat(),
             "expires_at": "2026-12-01T12:00:00Z",
             "ended_at": "2026-11-30T12:01:00Z" if ended else None,
             "archived_at": None,
@@ -368,9 +372,11 @@ class _Handler(BaseHTTPRequestHandler):
         known = self.model.batches
         id_, _, verb = rest.partition("/")
         if asked.method == "POST" and not id_:
-            made = Batch(id=f"msgbatch_{len(known) + 1}", requests=asked.body["requests"])
+            made = Batch(id=f"msgbatch_{len(known) + 1}", requests=asked.body["requests"], created=self.model.clock())
             known[made.id] = made
             return Raw(200, made.told(self.model))
+        if asked.method == "GET" and not id_:
+            return self._batches()
         if id_ not in known:
             return error(404, "not_found_error", f"there is no batch {id_}")
         batch = known[id_]
@@ -381,6 +387,14 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             batch.looked += 1
         return Raw(200, batch.told(self.model))
+
+    def _batches(self) -> Raw:
+        """The list of them, the newest first, by pages."""
+        after = parse_qs(urlsplit(self.path).query).get("after_id", [""])[0]
+        ids = [*self.model.batches][::-1]
+        left = ids[ids.index(after) + 1 :] if after else ids
+        page = [self.model.batches[id_].told(self.model) for id_ in left[: self.model.page]]
+        return Raw(200, {"data": page, "has_more": len(left) > len(page)})
 
     def _raw(self, raw: Raw) -> None:
         plain = isinstance(raw.body, (str, bytes))

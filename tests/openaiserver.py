@@ -207,13 +207,13 @@ def _responses(said: Said) -> dict[str, Any]:
             {"id": f"f{place}", "type": "function_call", "call_id": f"c{place}", "name": name, "arguments": "{}"}
         )
     reasons = {"length": "max_output_tokens", "content_filter": "content_filter"}
-    whole = said.stop not in reasons
+    whole = said.stop in ("stop", "tool_calls")
     return {
         "id": "r1",
         "object": "response",
         "created_at": 1,
         "status": "completed" if whole else "incomplete",
-        "incomplete_details": None if whole else {"reason": reasons[said.stop]},
+        "incomplete_details": None if whole else {"reason": reasons.get(said.stop, said.stop)},
         "error": None,
         "model": MODEL,
         "output": output,

@@ -63,6 +63,12 @@ def asked(
     )
 
 
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library waits before it tries again; here not for long."""
+    monkeypatch.setattr("anthropic._base_client.INITIAL_RETRY_DELAY", 0.01)
+
+
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
     with serving() as found:
@@ -105,8 +111,7 @@ def test_the_documents_reach_the_model_and_the_users_own_files_do_not(
     reply = one(opened())
 
     (call,) = server.asked
-    used = sum(tokens(call.body.get(part, [])) for part in ("system", "messages", "tools"))
-    assert reply == Reply(text="OK", usage=Usage(used, output_tokens=1), model="claude-model-1")
+    assert reply == Reply(text="OK", usage=Usage(sent(call), output_tokens=1), model="claude-model-1")
     assert DOCUMENTS[0][0] in call.system
     assert DOCUMENTS[0][1] in call.system
     assert call.user == "Earlier\n\nAdd lodash"
@@ -267,8 +272,43 @@ def test_some_models_are_known_to_think(
 def test_an_answer_that_is_cut_off_with_room_stays_cut_off(server: ModelServer, opened: Callable[..., Backend]) -> None:
     """Asked twice, not for ever."""
     server.script = saying(Said(thinking="Hm", text="Half", stop="max_tokens"))
-    assert failure(opened()).kind == "truncated"
+    found = failure(opened())
+    assert found.kind == "truncated"
     assert len(server.asked) == 2
+    assert found.usage == Usage(2 * sent(server.asked[0]), output_tokens=2)
+
+
+def sent(call: Call) -> int:
+    """The tokens of what was sent."""
+    return sum(tokens(call.body.get(part, [])) for part in ("system", "messages", "tools"))
+
+
+@pytest.mark.parametrize(
+    ("ended", "kind"),
+    [
+        *dict.fromkeys(("end_turn", "stop_sequence", "tool_use"), "").items(),
+        *dict.fromkeys((None, "pause_turn", "compaction", "new"), "truncated").items(),
+        *dict.fromkeys(("max_tokens", "model_context_window_exceeded"), "truncated").items(),
+        ("refusal", "refused"),
+    ],
+)
+def test_only_an_answer_that_ended_as_one_counts(
+    server: ModelServer, opened: Callable[..., Backend], ended: str | None, kind: str
+) -> None:
+    """Half an answer would be scored as the whole. What it used is told all the same."""
+    counted = {"input_tokens": 10, "output_tokens": 3, "cache_read_input_tokens": 5}
+    told = server.message(Said(text="Half of it"), {}) | {"stop_reason": ended, "usage": counted}
+    server.script = saying(Raw(200, told))
+    result = one(opened())
+    assert (result.kind if isinstance(result, CallFailed) else "") == kind
+    assert result.usage == Usage(15, 3, cached_tokens=5)
+
+
+def test_no_count_is_below_nothing(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """Whatever a server says: a purse would be given money."""
+    counted = {"input_tokens": -10, "output_tokens": -3, "cache_creation_input_tokens": -1}
+    server.script = saying(Raw(200, server.message(Said(text="Here"), {}) | {"usage": counted}))
+    assert one(opened()).usage == Usage()
 
 
 # --- failures ----------------------------------------------------------------------------------------------------
@@ -342,7 +382,7 @@ def test_the_reason_of_a_refusal_is_told(server: ModelServer, opened: Callable[.
         "stop_details": {"type": "refusal", "category": "cyber", "explanation": f"It could harm {SECRET}."}
     }
     server.script = saying(Raw(200, told))
-    assert failure(opened()) == CallFailed("refused", "It could harm [key].")
+    assert failure(opened()) == CallFailed("refused", "It could harm [key].", usage=Usage(3))
 
 
 @pytest.mark.parametrize("status", [429, 500, 529])
@@ -378,6 +418,19 @@ def test_a_server_that_wants_a_days_patience_does_not_get_it(
     assert (len(server.asked), time.monotonic() - began < 5) == (1, True)
 
 
+def test_what_is_said_to_this_machine_goes_through_no_proxy(
+    server: ModelServer, opened: Callable[..., Backend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proxy of the environment would hear key and documents in the clear."""
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with serving() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("http_proxy", proxy.url)
+        assert isinstance(one(opened()), Reply)
+        assert (len(server.asked), proxy.requests) == (1, [])
+
+
 def test_a_nonsense_wait_is_none(server: ModelServer, opened: Callable[..., Backend]) -> None:
     """The library's own waits hold."""
     server.script = saying(error(429, "rate_limit_error", "wait", {"retry-after": "soon"}), "Here")
@@ -391,9 +444,9 @@ def test_a_server_that_keeps_silent_or_drips_is_left(
     """After `replay.timeout`, however it passes the time."""
     server.script = saying(Broken("drip", 30.0) if stream else Broken("hang", 30.0))
     began = time.monotonic()
-    found = failure(opened(timeout=1.0))
+    found = failure(opened(timeout=0.3))
     assert (found.kind, found.retryable) == ("timeout", True)
-    assert "within 1 s (replay.timeout)" in found.message
+    assert "within 0.3 s (replay.timeout)" in found.message
     assert time.monotonic() - began < 10
 
 
@@ -403,7 +456,7 @@ def test_an_answer_that_is_too_large_is_not_read_to_its_end(
     """Nor asked for again: it would be no smaller. Packed, it is small on its way."""
     packed = gzip.compress(b" " * (LARGEST + 1))
     server.script = saying(Raw(200, packed, {"content-type": "application/json", "content-encoding": "gzip"}))
-    assert failure(opened(retries=2, timeout=60.0)) == CallFailed("refused", "the answer is larger than 64 MB")
+    assert failure(opened(retries=2, timeout=60.0)) == CallFailed("refused", f"more than {LARGEST:,} bytes came")
     assert len(server.asked) == 1
 
 
@@ -499,9 +552,10 @@ def test_where_the_server_is(server: ModelServer, tmp_path: Path) -> None:
     assert backend.settings == {"host": "127.0.0.1"}
     usual = door(asked("", tmp_path, model="")).backend
     assert (usual.settings, usual.model, usual.deterministic) == ({}, ABOUT.model, False)
-    for wrong in ("localhost:8000", "ftp://models.acme.example", "https://"):
-        with pytest.raises(ConfigError, match=r"replay\.base_url is no address"):
+    for wrong in ("localhost:8000", "ftp://alice:secret@models.acme.example", "https://", "models.example/?key=secret"):
+        with pytest.raises(ConfigError, match=r"replay\.base_url is no address") as caught:
             door(asked(wrong, tmp_path))
+        assert "secret" not in f"{caught.value} {caught.value.hint}"
     with pytest.raises(ConfigError, match="ANTHROPIC_BASE_URL is no address"):
         door(asked("", tmp_path, environ={"ANTHROPIC_BASE_URL": "gateway"}))
 

@@ -24,6 +24,7 @@ from tests.hub import Clock
 from tests.modelserver import BATCHES, Asked, Batch, Broken, Fate, Given, ModelServer, Raw, Said, error, serving, tokens
 from tests.test_backends_anthropic import ROLLOUT, SECRET, asked
 
+SENT = 133  # tokens of one of these
 ASKS = [replace(ROLLOUT, ask=f"Ask {number}", sample=f"x1-1/{number}") for number in range(3)]
 Open = Callable[..., Claude]
 
@@ -35,8 +36,11 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock(server: ModelServer) -> Clock:
+    """That of the server, too."""
+    clock = Clock()
+    server.clock = clock.now
+    return clock
 
 
 @pytest.fixture
@@ -81,14 +85,17 @@ def test_what_is_asked_at_once_goes_as_one_batch(
     assert [item["params"]["messages"][0]["content"].split()[-1] for item in sent] == ["0", "1", "2"]
     assert server.asked == []
     used = sum(tokens(sent[0]["params"].get(part, [])) for part in ("system", "messages", "tools"))
-    assert results[0] == Reply(text="To 0", usage=Usage(used, output_tokens=1), model="claude-model-1")
+    usage = Usage(used, output_tokens=1, batched=True)
+    assert results[0] == Reply(text="To 0", usage=usage, model="claude-model-1")
     assert clock.slept == [5.0, 7.5]
     assert kept(tmp_path) == []
 
 
 def test_a_single_question_does_not_wait_for_a_batch(server: ModelServer, opened: Open) -> None:
     """A probe, or a reflection."""
-    assert texts(opened().complete(ASKS[:1])) == ["To 0"]
+    results = opened().complete(ASKS[:1])
+    assert texts(results) == ["To 0"]
+    assert [result.usage.batched for result in results if result.usage] == [False]
     assert len(server.asked) == 1
     assert server.batches == {}
 
@@ -170,9 +177,10 @@ def test_between_the_cache_and_the_batch_nothing_is_split(server: ModelServer, o
         (error(400, "invalid_request_error", "prompt is too long"), CallFailed("refused", "invalid_request_error: "
             "prompt is too long")),
         (Raw(400, {"type": "error"}), CallFailed("schema", "the result is none that is known")),
-        (Said(stop="refusal"), CallFailed("refused", "the model refused to answer")),
-        (Said(stop="max_tokens", text="Half"), CallFailed("truncated", "the answer was cut off after 1 tokens")),
-        (Said(), CallFailed("empty", "the model answered without a word")),
+        (Said(stop="refusal"), CallFailed("refused", "the model refused to answer", usage=Usage(SENT, batched=True))),
+        (Said(stop="max_tokens", text="Half"), CallFailed("truncated", "the answer was cut off after 1 tokens",
+            usage=Usage(SENT, 1, batched=True))),
+        (Said(), CallFailed("empty", "the model answered without a word", usage=Usage(SENT, batched=True))),
     ],
 )  # fmt: skip
 def test_what_became_of_one_is_no_matter_of_the_others(
@@ -201,6 +209,7 @@ def test_a_lesson_of_a_batch_is_asked_again_at_once(server: ModelServer, opened:
     results = backend.complete([replace(ask, schema=schema) for ask in ASKS])
     assert texts(results) == ["{}", "{}", "{}"]
     assert [call.body["max_tokens"] for call in server.asked] == [1024, 9216, 9216, 9216]
+    assert not any(result.usage.batched for result in results if result.usage)  # not all of it has that price
     assert texts(backend.complete([replace(ask, sample="x1-2/1") for ask in ASKS])) == ["{}", "{}", "{}"]
     assert len(server.asked) == 4
 
@@ -224,9 +233,121 @@ def test_a_lesson_of_a_batch_is_asked_again_at_once(server: ModelServer, opened:
 def test_a_batch_that_cannot_be_sent(
     server: ModelServer, opened: Open, tmp_path: Path, said: Raw | Broken, kind: str
 ) -> None:
-    """Each of its questions failed; nothing is kept."""
-    server.before = lambda call: said if call.path == BATCHES else None
+    """Each of its questions failed; nothing is kept, for it did not arrive."""
+    server.before = lambda call: said if (call.method, call.path) == ("POST", BATCHES) else None
     assert texts(opened().complete(ASKS)) == [kind] * 3
+    assert kept(tmp_path) == []
+
+
+def losing(server: ModelServer, times: int = 1) -> None:
+    """The next batches arrive, and their answers get lost."""
+    left = iter(range(times))
+
+    def before(call: Asked) -> Broken | None:
+        if (call.method, call.path) != ("POST", BATCHES) or next(left, None) is None:
+            return None
+        made = Batch(id=f"msgbatch_{len(server.batches) + 1}", requests=call.body["requests"], created=server.clock())
+        server.batches[made.id] = made
+        return Broken("reset")
+
+    server.before = before
+
+
+def other(server: ModelServer, size: int = 3, **more: Any) -> None:
+    """A batch of somebody else's."""
+    id_ = f"msgbatch_{len(server.batches) + 1}"
+    requests = [{"custom_id": f"other-{place}", "params": {}} for place in range(size)]
+    server.batches[id_] = Batch(id=id_, requests=requests, **{"created": server.clock(), **more})
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+def test_a_batch_that_arrived_unheard_is_not_sent_again(
+    server: ModelServer, opened: Open, tmp_path: Path, retries: int
+) -> None:
+    """It is paid for. The provider's list has it, among others, on whichever page."""
+    losing(server)
+    server.page = 1
+    backend = opened(retries=retries)
+    other(server, created=0.0)
+    for _ in range(3):
+        other(server, canceled=True)
+    other(server, size=2)
+    assert texts(backend.complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    assert len(server.heard(BATCHES)) == 1
+    assert kept(tmp_path) == []
+
+
+def test_a_batch_that_did_not_arrive_is_sent_again(server: ModelServer, opened: Open, clock: Clock) -> None:
+    """As often as is set; what is there of that size is another's, or was ours before."""
+    opened().complete([replace(ask, sample="x1-0/1") for ask in ASKS])
+    refused: Iterator[Raw | Broken] = iter([Broken("reset"), error(529, "overloaded_error", "Overloaded")])
+    server.before = lambda call: next(refused, None) if (call.method, call.path) == ("POST", BATCHES) else None
+    assert texts(opened(retries=2).complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    assert [len(batch.body["requests"]) for batch in server.heard(BATCHES)] == [3, 3, 3, 3]
+    assert len(server.batches) == 2
+
+
+def test_what_may_have_arrived_is_looked_for_by_the_next_run(
+    server: ModelServer, opened: Open, clock: Clock, tmp_path: Path
+) -> None:
+    """Before it sends anything, and as long as nobody can say it sends nothing."""
+    losing(server)
+    lost = server.before
+    server.before = lambda call: Broken("reset") if call.method == "GET" else lost(call)
+    assert texts(opened(retries=2).complete(ASKS)) == ["network"] * 3
+    assert len(kept(tmp_path)) == 1
+    assert texts(opened().complete(ASKS)) == ["network"] * 3
+    assert len(server.heard(BATCHES)) == 1
+
+    server.before = lambda _: None
+    clock.time += 3600
+    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    assert len(server.heard(BATCHES)) == 1
+    assert kept(tmp_path) == []
+
+
+def test_a_run_that_was_ended_while_it_sent(server: ModelServer, opened: Open, tmp_path: Path) -> None:
+    """What is kept before it sends tells the next run where to look; nothing of what was asked."""
+    losing(server)
+    with pytest.raises(KeyboardInterrupt):
+        opened(interrupted).complete(ASKS)
+    (file,) = kept(tmp_path)
+    assert json.loads(file.read_text())["id"] == ""
+    assert not any(word in file.read_text() for word in ("Ask", "pnpm", SECRET))
+    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    assert len(server.heard(BATCHES)) == 1
+
+
+@pytest.mark.parametrize(
+    ("listed", "kind"),
+    [
+        (error(404, "not_found_error", "no such path"), "network"),
+        (Raw(200, "Welcome to the guest network"), "network"),
+        (Raw(200, {"data": [{"id": "../x", "processing_status": "ended", "created_at": "2026-11-30T12:00:00Z",
+            "request_counts": {"succeeded": 3}}]}), "network"),
+        (Raw(200, {"data": [{"id": "x", "processing_status": "ended", "created_at": "yesterday",
+            "request_counts": {"succeeded": 3}}]}), "network"),
+    ],
+)  # fmt: skip
+def test_a_list_that_tells_nothing(server: ModelServer, opened: Open, tmp_path: Path, listed: Raw, kind: str) -> None:
+    """A gateway may have none: then a later run sends anew. One that cannot be read may hold ours."""
+    broken = Broken("reset")
+    server.before = lambda call: None if call.path != BATCHES else broken if call.method == "POST" else listed
+    assert texts(opened().complete(ASKS)) == [kind] * 3
+    assert len(kept(tmp_path)) == (listed.status == 200)
+    server.before = lambda _: None
+    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+
+
+def test_a_running_batch_of_that_size_may_be_anothers(server: ModelServer, opened: Open, tmp_path: Path) -> None:
+    """Its results tell, and then ours are missing; a later run sends them."""
+    server.before = lambda call: Broken("reset") if (call.method, call.path) == ("POST", BATCHES) else None
+    other(server)
+    server.script = lambda _: Said(text="Not yours")
+    assert texts(opened().complete(ASKS)) == ["schema"] * 3
+    server.before = lambda _: None
+    server.script = lambda _: Said(text="Yours")
+    assert texts(opened().complete(ASKS)) == ["Yours"] * 3
     assert kept(tmp_path) == []
 
 

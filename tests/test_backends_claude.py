@@ -22,7 +22,7 @@ from skillopt_git import roles
 from skillopt_git.backends import claude
 from skillopt_git.backends.claude_environment import KEYS, child_environment
 from skillopt_git.cleaning import REPLAY_FOLDER
-from skillopt_git.config import Replay
+from skillopt_git.config import Config, Replay
 from skillopt_git.doors import Asked, Opened, probe
 from skillopt_git.errors import SafetyError
 from skillopt_git.model import Check
@@ -32,6 +32,8 @@ from tests.learning import task
 KEY = "sk-ant-test-0123456789abcdef"
 DOCUMENTS = (("CLAUDE.md", "- Use pnpm, not npm\n"),)
 ASK = Request(role="target", purpose="rollout", ask="Add lodash", context="Earlier: hello", documents=DOCUMENTS)
+
+USAGE = Usage(input_tokens=20, output_tokens=5, cost_usd=0.25, cached_tokens=7, written_tokens=3)
 
 # It says what `plan.json` beside it has for it, and notes how it was called.
 PROGRAM = """#!{python}
@@ -138,8 +140,7 @@ def failure(found: Reply | CallFailed) -> CallFailed:
 def test_an_answer_with_what_it_cost(fake: Fake) -> None:
     """Tokens by model, for the total may be empty; what is not known of its JSON is passed over."""
     fake.plan(result())
-    usage = Usage(input_tokens=20, output_tokens=5, cost_usd=0.25, cached_tokens=7, written_tokens=3)
-    assert fake.ask() == Reply(text="Ran pnpm add lodash.", usage=usage, model="claude-sonnet-5-5")
+    assert fake.ask() == Reply(text="Ran pnpm add lodash.", usage=USAGE, model="claude-sonnet-5-5")
 
 
 def test_the_documents_and_the_question_go_by_files(fake: Fake) -> None:
@@ -213,6 +214,59 @@ def test_a_cloud_is_used_only_where_its_host_is_allowed(fake: Fake) -> None:
     asked = fake.asked(**BEDROCK)
     environ = child_environment(replace(asked, replay=replace(asked.replay, hosts=(".amazonaws.com",))))
     assert {name for name in BEDROCK if name in environ} == {"CLAUDE_CODE_USE_BEDROCK", "AWS_PROFILE"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "hosts", "told"),
+    [
+        ({}, (), "claude (sonnet) at api.anthropic.com"),
+        ({"CLAUDE_CODE_USE_BEDROCK": "0"}, (), "claude (sonnet) at api.anthropic.com"),
+        (BEDROCK, (".amazonaws.com",), "claude (sonnet) at amazonaws.com"),
+        ({"CLAUDE_CODE_USE_VERTEX": "1"}, (".googleapis.com",), "claude (sonnet) at googleapis.com"),
+        (
+            {"CLAUDE_CODE_USE_FOUNDRY": "true", "ANTHROPIC_FOUNDRY_BASE_URL": "https://acme.services.ai.azure.com/x"},
+            (".azure.com",),
+            "claude (sonnet) at acme.services.ai.azure.com",
+        ),
+        (
+            BEDROCK | {"ANTHROPIC_BEDROCK_BASE_URL": "http://127.0.0.1:8080"},
+            (),
+            "claude (sonnet) at 127.0.0.1, on this machine",
+        ),
+    ],
+)
+def test_who_is_asked_is_told(environ: dict[str, str], hosts: tuple[str, ...], told: str) -> None:
+    """The cloud that the program is set up for, in the place of its own service."""
+    assert roles.destinations(Config(replay=Replay(backend="claude", hosts=hosts)), environ)[0].told == told
+
+
+def test_a_cloud_that_nobody_allowed_is_no_destination() -> None:
+    """Nor one that would be spoken to in the clear; an address of ours takes the place of all of them."""
+    config = Config(replay=Replay(backend="claude"))
+    with pytest.raises(SafetyError, match=r"CLAUDE_CODE_USE_BEDROCK sends what is asked to amazonaws\.com"):
+        roles.destinations(config, BEDROCK)
+    clear = BEDROCK | {"ANTHROPIC_BEDROCK_BASE_URL": "http://eu.amazonaws.com"}
+    with pytest.raises(SafetyError, match="without encryption"):
+        roles.destinations(replace(config, replay=replace(config.replay, hosts=(".amazonaws.com",))), clear)
+    own = replace(config, replay=replace(config.replay, base_url="http://127.0.0.1:1"))
+    assert roles.destinations(own, BEDROCK)[0].here
+
+
+@pytest.mark.parametrize(
+    ("given_", "base_url", "without"),
+    [
+        ({}, "", "127.0.0.1,::1,localhost"),
+        ({"NO_PROXY": "models.example"}, "", "models.example,127.0.0.1,::1,localhost"),
+        ({"no_proxy": "*"}, "", "*"),
+        ({}, "http://127.0.0.2:1", "127.0.0.1,127.0.0.2,::1,localhost"),
+    ],
+)
+def test_what_is_said_to_this_machine_goes_through_no_proxy(
+    fake: Fake, given_: dict[str, str], base_url: str, without: str
+) -> None:
+    """The proxy that it keeps would hear key and documents in the clear."""
+    environ = child_environment(fake.asked(base_url=base_url, HTTP_PROXY="http://127.0.0.1:3128", **given_))
+    assert (environ["NO_PROXY"], environ["no_proxy"]) == (without, without)
 
 
 @pytest.mark.parametrize("address", ["https://eu.models.example/x", "https://eu.models.example"])
@@ -335,6 +389,16 @@ CUT = "API Error: Claude's response exceeded the 9024 output token maximum."
         (refusal("API Error: Unable to connect to API (ConnectionRefused)"), "network", True),
         (refusal("API Error: Connection dropped (ECONNRESET)."), "network", True),
         (refusal("Something nobody knows"), "process", False),
+        (refusal("API Error: Repeated 529 Overloaded errors."), "rate", True),
+        (refusal("API Error: Request rejected (429) · too many"), "rate", True),
+        (refusal("Rate limit reached"), "rate", True),
+        (refusal("API Error: 500 Internal server error."), "network", True),
+        (refusal("API Error (504 upstream)"), "timeout", True),
+        (refusal("API Error: 400 messages: text content blocks must be non-empty"), "process", False),
+        (refusal("API Error: 401 invalid"), "auth", False),
+        (refusal("5-hour limit reached ∙ resets 3pm"), "quota", False),
+        (refusal("Weekly limit reached ∙ resets Monday", 429), "quota", False),
+        (refusal("Your organization does not have access to Claude."), "auth", False),
         (
             result(None, is_error=True, subtype="error_max_turns", stop_reason="tool_use", errors=["Reached maximum"]),
             "empty",
@@ -361,13 +425,34 @@ def test_each_failure_has_its_kind_and_its_own_words(
         (result(None), "empty"),
         (result("The second half.", num_turns=2), "truncated"),
         (result("The first half", stop_reason="max_tokens"), "truncated"),
+        (result("The first half", stop_reason="model_context_window_exceeded"), "truncated"),
+        (result("The first half", stop_reason="pause_turn"), "truncated"),
+        (result("Execution error", stop_reason=None), "truncated"),
+        (result("I cannot help with that.", stop_reason="refusal"), "refused"),
         (result("Unknown command: /foo", num_turns=0, stop_reason=None, modelUsage={}), "refused"),
     ],
 )
 def test_what_looks_like_an_answer_and_is_none(fake: Fake, said: dict[str, Any], kind: str) -> None:
     """With exit code 0: nothing said, half of it, or the program's own words."""
     fake.plan(said)
-    assert failure(fake.ask()).kind == kind
+    found = failure(fake.ask())
+    assert found.kind == kind
+    assert found.usage == (USAGE if said["modelUsage"] else Usage(cost_usd=0.25))
+
+
+def test_a_failure_tells_what_it_used(fake: Fake) -> None:
+    """Where the program tells it; nothing where it does not."""
+    fake.plan(refusal(CUT, num_turns=4, modelUsage=result()["modelUsage"]), code=1)
+    assert failure(fake.ask()).usage == USAGE
+    fake.plan(refusal(LOGIN, total_cost_usd=None), code=1)
+    assert failure(fake.ask()).usage is None
+
+
+@pytest.mark.parametrize("cost", ["NaN", "Infinity", "-1"])
+def test_a_price_that_is_none_is_not_told(fake: Fake, cost: str) -> None:
+    """It would be added to what was spent, and no count is below nothing."""
+    fake.plan(json.dumps(result(modelUsage={"m": {"inputTokens": -5}})).replace("0.25", cost).encode())
+    assert fake.ask().usage == Usage()
 
 
 def test_an_answer_may_speak_of_errors(fake: Fake) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openai._models import FinalRequestOptions
 
 from skillopt_git import doors, roles
 from skillopt_git.backends import openai, openai_chat, openai_responses
@@ -37,6 +38,12 @@ Api: TypeAlias = Literal["chat", "responses"]
 
 
 Open: TypeAlias = Callable[..., tuple[Backend, Server]]
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library waits before it tries again; here not for long."""
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
 
 
 @pytest.fixture
@@ -147,7 +154,7 @@ def test_the_address_may_stand_in_the_environment() -> None:
     """As with the library's own variable; a setting comes first."""
     environ = {"OPENAI_BASE_URL": "https://models.example/v1", "OPENAI_API_KEY": KEY}
     assert openai.door(asked(environ=environ)).backend.settings["host"] == "models.example"
-    assert openai.door(asked("http://localhost:1/v1", environ=environ)).backend.settings["host"] == "localhost:1"
+    assert openai.door(asked("http://localhost:1/v1", environ=environ)).backend.settings["host"] == "localhost"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +178,8 @@ def test_the_api_is_the_one_that_is_best_there(address: str, api: Api, home: boo
 
 
 def test_what_a_trial_depends_on_is_told() -> None:
-    """API, temperature, and a host that is not the usual one, without what may open it."""
+    """API, temperature, and a host that is not the usual one, without what may open it. On this machine the port does
+    not count: a server that is started anew has another one."""
     usual = openai.door(asked()).backend
     assert usual.settings == {"api": "responses"}
     assert (usual.name, usual.model, usual.deterministic, usual.simulated, usual.knows) == (
@@ -184,6 +192,8 @@ def test_what_a_trial_depends_on_is_told() -> None:
     other = openai.door(asked("https://alice:secret@models.example:8000/v1", temperature=0.0)).backend
     assert other.settings == {"api": "chat", "host": "models.example:8000", "temperature": 0.0}
     assert "secret" not in repr(other.settings)
+    for port in (8080, 11434):
+        assert openai.door(asked(f"http://127.0.0.1:{port}/v1")).backend.settings["host"] == "127.0.0.1"
     assert openai.door(asked(role="optimizer", temperature=0.5)).backend.settings == {"api": "responses"}
 
 
@@ -332,7 +342,8 @@ def test_thoughts_alone_are_no_answer(opened: Open) -> None:
 def test_a_model_that_thinks_gets_room_for_it(opened: Open, api: Api) -> None:
     """Its first answer that thoughts leave no room for is asked again with more, and so are all later ones."""
     backend, server = opened(Said(None, stop="length", thought=1024), Said("Done.", thought=2000), api=api)
-    assert [isinstance(reply, Reply) for reply in backend.complete([REQUEST, REQUEST])] == [True, True]
+    replies = backend.complete([REQUEST, REQUEST])
+    assert [reply.usage for reply in replies if reply.usage] == [twice(USED), USED]
     name = "max_tokens" if api == "chat" else "max_output_tokens"
     assert [heard.body[name] for heard in server.heard] == [
         1024,
@@ -342,9 +353,10 @@ def test_a_model_that_thinks_gets_room_for_it(opened: Open, api: Api) -> None:
 
 
 def test_even_that_room_has_an_end(opened: Open) -> None:
-    """It is not asked for ever."""
+    """It is not asked for ever; both times are paid for."""
     backend, server = opened(Said("<think>\nWell", stop="length"))
-    assert failure(backend).kind == "truncated"
+    found = failure(backend)
+    assert (found.kind, found.usage) == ("truncated", twice(USED))
     assert len(server.heard) == 2
 
 
@@ -356,7 +368,24 @@ def test_thoughts_in_a_place_of_their_own_count_too(opened: Open) -> None:
         assert len(server.heard) == 2
 
 
+@pytest.mark.parametrize(
+    ("model", "room"),
+    [("gpt-4.1-mini", 0), ("chatgpt-4o-latest", 0), ("gpt-5-mini", words.THINKING_ROOM), ("o3", words.THINKING_ROOM),
+     ("qwen3:8b", words.THINKING_ROOM)],
+)  # fmt: skip
+def test_the_room_for_thoughts_is_known_before_anything_is_asked(model: str, room: int) -> None:
+    """So that a budget can reserve it."""
+    assert openai.door(asked(model=model)).beyond == room
+
+
 # --- what goes wrong ---------------------------------------------------------------------------------------------
+
+USED = Usage(input_tokens=100, output_tokens=20, cached_tokens=64)
+
+
+def twice(used: Usage) -> Usage:
+    return Usage(2 * used.input_tokens, 2 * used.output_tokens, cached_tokens=2 * used.cached_tokens)
+
 
 ERRORS: dict[str, tuple[Answer, str, bool]] = {
     "401": (refusal(401, f"Incorrect API key provided: {KEY}.", "invalid_api_key"), "auth", False),
@@ -382,6 +411,7 @@ ERRORS: dict[str, tuple[Answer, str, bool]] = {
     "filtered answer": (Said("Well,", stop="content_filter"), "refused", False),
     "declined": (Said(None, refusal=f"I will not say {KEY}."), "refused", False),
     "truncated": (Said("Do", stop="length"), "truncated", False),
+    "unfinished": (Said("Do", stop="new"), "truncated", False),
     "empty": (Said(""), "empty", False),
     "nothing": (Said(None), "empty", False),
     "blank": (Said(" \n"), "empty", False),
@@ -415,6 +445,29 @@ def test_what_goes_wrong_is_told_as_what_it_is(opened: Open, api: Api, name: str
     assert found.message.startswith("127.0.0.1: ")
     assert len(found.message) <= doors.MESSAGE_LIMIT
     assert len(server.heard) == 1
+    assert found.usage == (USED if isinstance(answer, Said) else None)
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        *dict.fromkeys(("stop", "STOP", "tool_calls", "function_call", "eos", "end_turn", "stop_sequence"), "").items(),
+        *dict.fromkeys(("length", "max_tokens", "MAX_TOKENS", "model_length"), "truncated").items(),
+        *dict.fromkeys((None, "", "null", "repetition", "unload", 7), "truncated").items(),
+        *dict.fromkeys(("content_filter", "SAFETY", "sensitive", "refusal"), "refused").items(),
+        *dict.fromkeys(("error", "abort", "timeout", "network_error"), "network").items(),
+    ],
+)  # fmt: skip
+def test_only_an_answer_that_ended_as_one_counts(opened: Open, reason: Any, kind: str) -> None:
+    """Half an answer would be scored as the whole. What it used is told all the same."""
+    choice = {"message": {"content": "Half of it"}, "finish_reason": reason}
+    usage = {"prompt_tokens": 100, "completion_tokens": 20, "prompt_tokens_details": {"cached_tokens": 64}}
+    backend, _ = opened(Raw(200, {"choices": [choice], "usage": usage}))
+    result = one(backend)
+    assert (result.kind if isinstance(result, CallFailed) else "") == kind
+    assert result.usage == USED
+    absent, _ = opened(Raw(200, {"choices": [{"message": choice["message"]}]}))
+    assert failure(absent) == CallFailed("truncated", "127.0.0.1: the answer is not finished (finish_reason: none)")
 
 
 @both_apis
@@ -512,12 +565,19 @@ def test_deepseek_breaks_off(opened: Open) -> None:
         ({"status": "cancelled", "error": None, "output": []}, "network"),
         ({"status": "incomplete", "incomplete_details": None, "output": []}, "truncated"),
         ({"status": "incomplete", "incomplete_details": {"reason": "new"}, "output": []}, "truncated"),
+        ({"status": "in_progress", "output": []}, "truncated"),
+        ({"status": "queued", "output": []}, "truncated"),
+        ({"status": "new", "output": []}, "truncated"),
+        ({"output": []}, "truncated"),
     ],
 )
 def test_a_response_that_failed_is_none(opened: Open, data: dict[str, Any], kind: str) -> None:
-    """It comes with a status of 200."""
-    backend, _ = opened(Raw(200, {"object": "response", **data}), api="responses")
-    assert failure(backend).kind == kind
+    """It comes with a status of 200, and with what it used."""
+    half = [{"type": "message", "content": [{"type": "output_text", "text": "Half of it"}]}]
+    usage = {"input_tokens": 100, "output_tokens": 20, "input_tokens_details": {"cached_tokens": 64}}
+    backend, _ = opened(Raw(200, {"object": "response", **data, "output": half, "usage": usage}), api="responses")
+    found = failure(backend)
+    assert (found.kind, found.usage) == (kind, USED)
 
 
 ANYTHING = st.recursive(
@@ -560,6 +620,38 @@ def test_a_text_may_come_in_parts(opened: Open) -> None:
     reply = one(backend)
     assert isinstance(reply, Reply)
     assert reply.text == "Use pnpm."
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("https://api.openai.com/v1", True),
+        ("https://eu.api.openai.com/v1", True),
+        ("http://127.0.0.1:1/v1", False),
+        ("https://api.openai.com.example/v1", False),
+    ],
+)
+def test_whose_the_account_is_openai_alone_is_told(monkeypatch: pytest.MonkeyPatch, address: str, told: bool) -> None:
+    """The library takes it out of the environment, and would tell every server."""
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-acme")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-acme")
+    client = cast("Calls", openai.door(asked(address)).backend).client
+    headers = client._build_headers(FinalRequestOptions(method="post", url="/responses"))
+    assert (headers.get("openai-organization"), headers.get("openai-project")) == (
+        ("org-acme", "proj-acme") if told else (None, None)
+    )
+
+
+def test_what_is_said_to_this_machine_goes_through_no_proxy(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proxy of the environment would hear key and documents in the clear."""
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with serving() as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.address)
+        monkeypatch.setenv("http_proxy", proxy.address)
+        backend, server = opened()
+        assert isinstance(one(backend), Reply)
+    assert (len(server.heard), proxy.heard) == (1, [])
 
 
 # --- the door ----------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import pytest
 from skillopt_git import roles
 from skillopt_git.backends import openai_azure
 from skillopt_git.backends.openai_calls import Calls
+from skillopt_git.backends.openai_words import THINKING_ROOM
 from skillopt_git.errors import BackendError, ConfigError, SafetyError, UsageError
 from skillopt_git.ports import CallFailed, Reply
 from tests.asking import DOCUMENTS, KEY, REQUEST, asked, one
@@ -100,7 +101,7 @@ def test_responses_are_its_usual_api(opened: Opener) -> None:
     assert server.heard[0].path.endswith("/responses")
     assert (backend.name, backend.settings) == (
         "azure_openai",
-        {"api": "responses", "host": server.address.removeprefix("http://")},
+        {"api": "responses", "host": "127.0.0.1"},
     )
 
 
@@ -196,6 +197,17 @@ def test_a_refused_address_is_told_without_what_opens_it() -> None:
     with pytest.raises(SafetyError, match=r"https://models\.example:444 is no address") as caught:
         openai_azure.door(asked("https://alice:secret@models.example:444"))
     assert "secret" not in str(caught.value)
+
+
+def test_a_resource_is_not_told_whose_openai_account_there_is(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By either client; and it has room for thoughts."""
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-acme")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-acme")
+    for version in ("", "2025-04-01-preview"):
+        backend, server = opened(environ={"AZURE_OPENAI_API_KEY": KEY, "OPENAI_API_VERSION": version})
+        one(backend)
+        assert "acme" not in str(server.heard[0].headers)
+    assert openai_azure.door(asked(ENDPOINT)).beyond == THINKING_ROOM
 
 
 @pytest.mark.parametrize("host", ["openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -31,7 +32,8 @@ def going(about: About = ACME, environ: dict[str, str] | None = None, **fields: 
 
 
 def test_a_backend_speaks_to_its_usual_host() -> None:
-    """Unless somebody said otherwise."""
+    """Unless somebody said otherwise; of one that is below a name, the name."""
+    assert going(replace(ACME, hosts=ACME.hosts[1:])).host == "models.acme.example"
     assert (going().host, going().model, going().here) == ("api.acme.example", "acme-1", False)
     assert going(model="acme-2").told == "acme (acme-2) at api.acme.example"
 
@@ -78,11 +80,28 @@ def test_an_address_from_the_environment_counts_only_if_its_host_is_known(host: 
 
 
 @pytest.mark.parametrize(
-    "address", ["gateway.example", "https://", "file:///etc/passwd", "https://[::1", "ftp://a.example"]
+    "address",
+    ["gateway.example?key=hunter2", "https://", "file:///etc/hunter2", "https://[::1", "ftp://alice:hunter2@a.example"],
 )
 def test_what_is_no_address_is_said(address: str) -> None:
-    with pytest.raises(UsageError, match="no address of a server"):
+    """By where it stands: what may open it is in it."""
+    with pytest.raises(UsageError, match=r"^replay\.base_url, or .* is no address of a server") as caught:
         going(base_url=address)
+    assert "hunter2" not in f"{caught.value} {caught.value.hint}"
+    with pytest.raises(UsageError, match=r"^ACME_BASE_URL is no address of a server") as caught:
+        going(environ={"ACME_BASE_URL": address})
+    assert "hunter2" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_what_opens_an_address_is_not_told() -> None:
+    """Host and nothing else."""
+    assert (
+        going(base_url="https://alice:hunter2@gateway.example/v1?key=hunter2").told
+        == "acme (acme-1) at gateway.example"
+    )
+    with pytest.raises(SafetyError) as caught:
+        going(environ={"ACME_BASE_URL": "https://alice:hunter2@gateway.example/v1?key=hunter2"})
+    assert "hunter2" not in f"{caught.value} {caught.value.hint}"
 
 
 def test_nothing_is_sent_before_somebody_said_what_may_be() -> None:

@@ -72,6 +72,7 @@ def telling(
     model = ModelReader(
         optimizer=backend,
         prompts=SHIPPED,
+        night=NIGHT,
         tonight=NIGHT,
         reader=READER,
         people=people,
@@ -150,7 +151,13 @@ def test_all_sessions_are_asked_about_at_once_and_the_listener_hears_of_it() -> 
 
     backend = Counting(script=lambda _: answer(), asked=[])
     model = ModelReader(
-        optimizer=backend, prompts=SHIPPED, tonight=NIGHT, reader=READER, people=frozenset(), notify=heard.append
+        optimizer=backend,
+        prompts=SHIPPED,
+        night=NIGHT,
+        tonight=NIGHT,
+        reader=READER,
+        people=frozenset(),
+        notify=heard.append,
     )
     model.read([session(f"s{at}", *SAID, minute=at) for at in range(5)], ())
 

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from skillopt_git.doors import MESSAGE_LIMIT, About, Asked, Opened, schema_of, spoken
+from skillopt_git.doors import MESSAGE_LIMIT, About, Asked, Opened, counted, schema_of, spoken, with_lost
 from skillopt_git.errors import ConfigError
+from skillopt_git.hosts import host, place
 from skillopt_git.ids import canonical_json
 from skillopt_git.ports import CallFailed, Reply, Request, Usage
 from skillopt_git.prompts import Prompts
@@ -96,14 +96,16 @@ class Answer:
     def cut(self) -> bool:
         return self.stop_reason in ("max_tokens", "model_context_window_exceeded")
 
-    @property
-    def used(self) -> Usage:
-        cached, written = self.usage.cache_read_input_tokens or 0, self.usage.cache_creation_input_tokens or 0
+    def used(self, *, batched: bool) -> Usage:
+        """No count is below nothing, whatever a server says."""
+        told = self.usage
+        cached, written = max(told.cache_read_input_tokens or 0, 0), max(told.cache_creation_input_tokens or 0, 0)
         return Usage(
-            input_tokens=self.usage.input_tokens + cached + written,
-            output_tokens=self.usage.output_tokens,
+            input_tokens=max(told.input_tokens, 0) + cached + written,
+            output_tokens=max(told.output_tokens, 0),
             cached_tokens=cached,
             written_tokens=written,
+            batched=batched,
         )
 
 
@@ -116,20 +118,36 @@ def answer_of(told: bytes | CallFailed) -> Answer | CallFailed:
         return CallFailed("schema", " ".join(str(error).split())[:MESSAGE_LIMIT])
 
 
-def outcome(request: Request, answer: Answer | CallFailed, clean: Callable[[str], str]) -> Reply | CallFailed:
+def outcome(
+    request: Request, answer: Answer | CallFailed, clean: Callable[[str], str], *, batched: bool = False
+) -> Reply | CallFailed:
     """What an answer comes to for whoever asked; `clean` is for what is told of one that is none."""
     if isinstance(answer, CallFailed):
         return answer
+    used, why = answer.used(batched=batched), _unanswered(answer, clean)
+    if why is not None:
+        return replace(why, usage=counted(used))
     names = {_spelt(name): name for name in request.tools}
     tools = tuple(names.get(block.name, block.name) for block in answer.content if block.type == "tool_use")
+    return Reply(text=answer.text, tools=tools, usage=used, model=answer.model)
+
+
+_WHOLE = ("end_turn", "stop_sequence", "tool_use")
+
+
+def _unanswered(answer: Answer, clean: Callable[[str], str]) -> CallFailed | None:
+    """What did not end as an answer does is none, whatever ended it."""
     if answer.stop_reason == "refusal":
         why = answer.stop_details.explanation if answer.stop_details else None
         return CallFailed("refused", clean(why)[:MESSAGE_LIMIT] if why else "the model refused to answer")
     if answer.cut:
         return CallFailed("truncated", f"the answer was cut off after {answer.usage.output_tokens} tokens")
-    if not answer.text.strip() and not tools:
+    if answer.stop_reason not in _WHOLE:
+        ended = clean(f"the answer is not finished (stop_reason: {answer.stop_reason or 'none'})")
+        return CallFailed("truncated", ended[:MESSAGE_LIMIT])
+    if not answer.text.strip() and not any(block.type == "tool_use" for block in answer.content):
         return CallFailed("empty", "the model answered without a word")
-    return Reply(text=answer.text, tools=tools, usage=answer.used, model=answer.model)
+    return None
 
 
 # --- the backend -------------------------------------------------------------------------------------------------
@@ -174,19 +192,19 @@ class Claude:
 
     def _alone(self, line: Line, request: Request) -> Reply | CallFailed:
         question = self.question(request)
-        return self._settled(line, request, question, answer_of(line.message(question)))
+        return self._settled(line, request, question, answer_of(line.message(question)), batched=False)
 
     def _together(self, line: Line, batches: Batches, requests: Sequence[Request]) -> list[Reply | CallFailed]:
         questions = [self.question(request) for request in requests]
         named = dict(zip(_names(self.settings, requests, questions), questions, strict=True))
         told = batches.ask(named)
         return [
-            self._settled(line, request, question, answer_of(told[name]))
+            self._settled(line, request, question, answer_of(told[name]), batched=True)
             for request, (name, question) in zip(requests, named.items(), strict=True)
         ]
 
     def _settled(
-        self, line: Line, request: Request, question: Mapping[str, Any], answer: Answer | CallFailed
+        self, line: Line, request: Request, question: Mapping[str, Any], answer: Answer | CallFailed, *, batched: bool
     ) -> Reply | CallFailed:
         """What was answered. Where a lesson words the question otherwise, what it spoiled is asked again, at once; that
         ends, for there are but two lessons."""
@@ -194,9 +212,9 @@ class Claude:
         better = self.question(request)
         spoiled = answer.cut if isinstance(answer, Answer) else answer.kind == "process"
         if better == question or not spoiled:
-            return outcome(request, answer, line.clean)
-        again = self._settled(line, request, better, answer_of(line.message(better)))
-        return _with(again, answer.used) if isinstance(answer, Answer) else again
+            return outcome(request, answer, line.clean, batched=batched)
+        again = self._settled(line, request, better, answer_of(line.message(better)), batched=False)
+        return with_lost(again, answer.used(batched=batched) if isinstance(answer, Answer) else answer.usage)
 
     def question(self, request: Request) -> dict[str, Any]:
         """A request in the API's words."""
@@ -235,22 +253,6 @@ def _spelt(tool: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", tool)[:64]
 
 
-def _with(reply: Reply | CallFailed, used: Usage) -> Reply | CallFailed:
-    """The call that was in vain was paid for, too."""
-    if isinstance(reply, CallFailed):
-        return reply
-    spent = reply.usage
-    return replace(
-        reply,
-        usage=Usage(
-            input_tokens=spent.input_tokens + used.input_tokens,
-            output_tokens=spent.output_tokens + used.output_tokens,
-            cached_tokens=spent.cached_tokens + used.cached_tokens,
-            written_tokens=spent.written_tokens + used.written_tokens,
-        ),
-    )
-
-
 def _names(
     settings: Mapping[str, Any], requests: Sequence[Request], questions: Sequence[Mapping[str, Any]]
 ) -> list[str]:
@@ -281,8 +283,8 @@ def door(asked: Asked) -> Opened:
     settings: dict[str, str | int | float | bool] = {}
     if temperature >= 0:
         settings["temperature"] = temperature
-    if (host := urlsplit(base_url).hostname) not in ABOUT.hosts:
-        settings["host"] = str(host)
+    if host(base_url) not in ABOUT.hosts:
+        settings["host"] = place(base_url)
     model = asked.model or ABOUT.model
     claude = Claude(
         model=model,
@@ -305,10 +307,9 @@ def _thinks(model: str) -> bool:
 def _address(asked: Asked) -> str:
     """Where the API is spoken to."""
     found = asked.base_url or asked.environ.get(ABOUT.address, "") or USUAL
-    parts = urlsplit(found)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not host(found):
         named = "replay.base_url" if asked.base_url else ABOUT.address
-        raise ConfigError(f"{named} is no address: {asked.redact(found)!r}", "it begins with https:// and a host")
+        raise ConfigError(f"{named} is no address", "it begins with https:// and a host")
     return found
 
 

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,10 @@ FIRST_WAIT, LONGEST_WAIT = 5.0, 300.0  # seconds between two looks
 LONGEST = 25 * 3600.0  # the provider gives a batch up after 24 hours
 PATIENCE = 10  # looks in a row that may fail, as when a laptop sleeps
 FORGOTTEN = 29 * 24 * 3600.0  # the provider keeps results for so long
+SKEW = 300.0  # seconds by which the provider's clock may differ
+MOST_PAGES = 20  # of the provider's list, of 1,000 batches each
+_DOUBTFUL = ("network", "timeout", "schema")  # failures behind which a batch may have arrived
+_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")  # it names a file and an address
 _STATUS = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -46,11 +51,36 @@ Told = bytes | CallFailed  # a message as it came, or why there is none
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A batch that is under way: when it was sent, and the names of its requests that nobody has read yet."""
+    """A batch that is under way: when it was sent, and the names of its requests that nobody has read yet. Without an
+    `id` nobody has heard whether it arrived."""
 
     id: str
     time: float
     names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A batch among those that the provider has."""
+
+    id: str
+    processing_status: str
+    created_at: str
+    request_counts: dict[str, int]
+
+    @property
+    def time(self) -> float:
+        return datetime.fromisoformat(self.created_at).timestamp()
+
+    @property
+    def size(self) -> int:
+        return sum(self.request_counts.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    data: tuple[Listed, ...]
+    has_more: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +107,15 @@ class Batches:
     def ask(self, questions: Mapping[str, Mapping[str, Any]]) -> dict[str, Told]:
         """What became of each question, by its name. Everything is on its way before anything is waited for."""
         batches = [batch for batch in self._kept() if not questions.keys().isdisjoint(batch.names)]
-        going = [batch for batch in batches if self._known(batch)]
-        held = {name for batch in going for name in batch.names}
+        going: list[Sent] = []
         told: dict[str, Told] = {}
+        for batch in batches:
+            known = self._known(batch)
+            if isinstance(known, Sent):
+                going.append(known)
+            elif known is not None:
+                told |= {name: known for name in batch.names if name in questions}
+        held = {*told, *(name for batch in going for name in batch.names)}
         for part in _parts({name: asked for name, asked in questions.items() if name not in held}):
             sent = self._send(part)
             if isinstance(sent, CallFailed):
@@ -116,25 +152,76 @@ class Batches:
         self._path(sent).unlink(missing_ok=True)
 
     def _path(self, sent: Sent) -> Path:
-        return self.folder / f"{sent.id}.json"
+        return self.folder / f"{sent.id or sent.names[0]}.json"
 
     # --- what the provider does ---
 
-    def _known(self, batch: Sent) -> bool:
-        """Whether the provider has it, as far as it can be asked."""
-        if self.line.look(batch.id) is not None:
-            return True
-        self._forget(batch)
-        return False
+    def _known(self, batch: Sent) -> Sent | CallFailed | None:
+        """The batch if the provider has it, as far as it can be asked; None where it has not. Of one that may have
+        arrived, why nobody can say."""
+        found = self._arrived(batch) if not batch.id else batch if self.line.look(batch.id) is not None else None
+        if found is None:
+            self._forget(batch)
+        return found
 
     def _send(self, questions: Mapping[str, Mapping[str, Any]]) -> Sent | CallFailed:
-        told = self.line.submit([{"custom_id": name, "params": asked} for name, asked in questions.items()])
-        progress = _progress(told)
-        if isinstance(progress, CallFailed):
-            return progress
-        sent = Sent(id=progress.id, time=self.clock(), names=tuple(questions))
+        """Tries as often as is set, and never again what may have arrived: it would be paid for twice."""
+        doubtful = Sent(id="", time=self.clock(), names=tuple(questions))
+        self._keep(doubtful)  # also for a run that is ended before it hears
+        left = self.line.retries
+        while True:
+            told = self.line.submit([{"custom_id": name, "params": asked} for name, asked in questions.items()])
+            progress = _progress(told)
+            if isinstance(progress, Progress):
+                return self._certain(doubtful, progress.id)
+            again = left > 0 and progress.retryable
+            if again or progress.kind in _DOUBTFUL:
+                self.sleep(FIRST_WAIT)  # what is under way may still arrive
+            found = self._arrived(doubtful) if progress.kind in _DOUBTFUL else None
+            if found is not None:
+                return found if isinstance(found, Sent) else progress
+            if not again:
+                self._forget(doubtful)
+                return progress
+            left -= 1
+
+    def _certain(self, doubtful: Sent, id_: str) -> Sent:
+        sent = replace(doubtful, id=id_)
         self._keep(sent)
+        self._forget(doubtful)
         return sent
+
+    def _arrived(self, doubtful: Sent) -> Sent | CallFailed | None:
+        """The batch that may have arrived; None where it has not. The provider's list tells when each batch came and
+        how many requests it has; which ones, only the results tell. So another's of that size may be taken for ours as
+        long as it runs: then our requests are sent anew, by a later run."""
+        listed = self._listed(since=doubtful.time - SKEW)
+        if isinstance(listed, CallFailed):
+            return listed
+        others = {batch.id for batch in self._kept()}
+        alike = (one for one in listed if one.id not in others and one.size == len(doubtful.names))
+        found = next((one for one in alike if self._may_be(one, doubtful)), None)
+        return None if found is None else self._certain(doubtful, found.id)
+
+    def _may_be(self, listed: Listed, doubtful: Sent) -> bool:
+        told = self.line.results(listed.id) if listed.processing_status == "ended" else b""
+        if isinstance(told, CallFailed) or not told:
+            return True
+        return not {name for name, _ in self._lines(told)}.isdisjoint(doubtful.names)
+
+    def _listed(self, since: float) -> list[Listed] | CallFailed:
+        """What the provider has of that time or later, the newest first; nothing where it has no such list."""
+        found: list[Listed] = []
+        after = ""
+        for _ in range(MOST_PAGES):
+            page = _page(self.line.sent(after))
+            if isinstance(page, CallFailed):
+                return [] if page.kind == "process" else page
+            found += [one for one in page.data if one.time >= since]
+            if not page.has_more or not page.data or page.data[-1].time < since:
+                break
+            after = page.data[-1].id
+        return found
 
     def _results(self, batch: Sent, wanted: Iterable[str]) -> dict[str, Told]:
         """Those that are wanted; the others of the batch stay to be read, for they are paid for, too."""
@@ -204,10 +291,29 @@ def _progress(told: bytes | CallFailed | None) -> Progress | CallFailed:
     try:
         progress = read(Progress, told, where="the batch")
     except ConfigError as error:
-        return CallFailed("schema", " ".join(str(error).split())[:MESSAGE_LIMIT])
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,128}", progress.id):  # it names a file and an address
-        return CallFailed("schema", "the provider gave the batch an id that is none")
-    return progress
+        return _unreadable(error)
+    return (
+        progress if _ID.fullmatch(progress.id) else CallFailed("schema", "the provider gave a batch an id of no form")
+    )
+
+
+def _page(told: bytes | CallFailed) -> Page | CallFailed:
+    if isinstance(told, CallFailed):
+        return told
+    try:
+        page = read(Page, told, where="the list of batches")
+        times = [one.time for one in page.data if _ID.fullmatch(one.id)]
+    except (ConfigError, ValueError, OverflowError) as error:
+        return _unreadable(error)
+    return (
+        page
+        if len(times) == len(page.data)
+        else CallFailed("schema", "the provider lists a batch with an id of no form")
+    )
+
+
+def _unreadable(error: Exception) -> CallFailed:
+    return CallFailed("schema", " ".join(str(error).split())[:MESSAGE_LIMIT])
 
 
 def _parts(

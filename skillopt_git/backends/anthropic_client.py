@@ -5,11 +5,8 @@ The only module that knows the library; what is told leaves it as the bytes that
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import Any
 from weakref import finalize
 
@@ -19,11 +16,11 @@ from anthropic import (
     APIConnectionError,
     APIStatusError,
     APITimeoutError,
-    DefaultHttpxClient,
     NotFoundError,
     transform_schema,
 )
 
+from skillopt_git import wire
 from skillopt_git.doors import failed
 from skillopt_git.ports import CallFailed
 
@@ -38,6 +35,7 @@ class Line:
 
     sdk: Anthropic = field(repr=False)
     timeout: float
+    retries: int
     clean: Callable[[str], str] = field(repr=False)
 
     def message(self, asked: Mapping[str, Any]) -> bytes | CallFailed:
@@ -49,9 +47,15 @@ class Line:
         return self._told(lambda: create(**known, extra_body=rest).http_response.content)
 
     def submit(self, requests: Sequence[Mapping[str, Any]]) -> bytes | CallFailed:
-        """A new batch."""
-        create: Callable[..., Any] = self.sdk.messages.batches.with_raw_response.create
+        """A new batch. Sent once: what the library would send again might be paid for twice."""
+        create: Callable[..., Any] = self.sdk.with_options(max_retries=0).messages.batches.with_raw_response.create
         return self._told(lambda: create(requests=requests).http_response.content)
+
+    def sent(self, after: str) -> bytes | CallFailed:
+        """The batches there are, the newest first: those after the one of that id, "" for the newest of all."""
+        page: Callable[..., Any] = self.sdk.messages.batches.with_raw_response.list
+        place = {"after_id": after} if after else {}
+        return self._told(lambda: page(limit=1000, **place).http_response.content)
 
     def look(self, batch: str) -> bytes | CallFailed | None:
         """How a batch is getting on; None where the provider knows none of that id."""
@@ -83,7 +87,7 @@ class Line:
 def line(*, key: str, bearer: bool, base_url: str, timeout: float, retries: int, redact: Callable[[str], str]) -> Line:
     """`bearer`: the key is a token, not a key of the API. Nothing is traced, whatever the environment says: traces
     would carry what was said to yet another place."""
-    http = Bounded(timeout)
+    http = wire.client(base_url, timeout, largest=LARGEST, refuse=AnthropicError)
     sdk = Anthropic(
         api_key=None if bearer else key,
         auth_token=key if bearer else None,
@@ -97,7 +101,7 @@ def line(*, key: str, bearer: bool, base_url: str, timeout: float, retries: int,
     def clean(text: str) -> str:
         return redact(text.replace(key, "[key]"))
 
-    made = Line(sdk=sdk, timeout=timeout, clean=clean)
+    made = Line(sdk=sdk, timeout=timeout, retries=retries, clean=clean)
     finalize(made, http.close)  # the library hangs together in circles, which are cleared away in no order
     return made
 
@@ -108,59 +112,6 @@ def offered(schema: dict[str, Any]) -> dict[str, Any] | None:
         return transform_schema(schema)
     except (ValueError, AssertionError):
         return None
-
-
-# --- bounds ------------------------------------------------------------------------------------------------------
-
-
-class Bounded(DefaultHttpxClient):
-    """Follows no redirect, and takes no answer that drips for longer, or is larger, than answers are.
-
-    The library's own time-out begins anew with every byte.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(follow_redirects=False)
-        self.seconds = seconds
-
-    def send(self, request: Any, **options: Any) -> Any:
-        ends = time.monotonic() + self.seconds
-        came = super().send(request, **{**options, "stream": True})
-        try:
-            body = b"".join(_bounded(came.iter_bytes(), ends, request))
-        finally:
-            came.close()
-        return type(came)(
-            came.status_code, headers=_passed_on(came.headers, self.seconds), content=body, request=request
-        )
-
-
-def _bounded(parts: Iterator[bytes], ends: float, request: Any) -> Iterator[bytes]:
-    size = 0
-    for part in parts:
-        size += len(part)
-        if size > LARGEST:
-            raise AnthropicError(f"the answer is larger than {LARGEST // 2**20} MB")
-        if time.monotonic() > ends:
-            raise APITimeoutError(request=request)
-        yield part
-
-
-def _passed_on(headers: Any, seconds: float) -> dict[str, str]:
-    """The headers, of a body that is unpacked by now. The library waits for as long as a server tells it to, be it a
-    day; for longer than a call may take is too long."""
-    kept = {name: value for name, value in headers.items() if name not in ("content-encoding", "content-length")}
-    return kept | {"x-should-retry": "false"} if _told_to_wait(kept) > seconds else kept
-
-
-def _told_to_wait(headers: Mapping[str, str]) -> float:
-    with suppress(KeyError, ValueError):
-        return float(headers["retry-after-ms"]) / 1000
-    with suppress(KeyError, ValueError):
-        return float(headers["retry-after"])
-    with suppress(KeyError, ValueError):
-        return parsedate_to_datetime(headers["retry-after"]).timestamp() - time.time()
-    return 0.0
 
 
 # --- failures ----------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ for of an answer longer than 64 KiB it loses what a pipe does not take at once.
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from tempfile import TemporaryDirectory
 from skillopt_git import programs
 from skillopt_git.backends.claude_environment import CLOUDS, KEYS, child_environment, secrets
 from skillopt_git.cleaning import REPLAY_FOLDER
-from skillopt_git.doors import About, Asked, Opened, failed, spoken
+from skillopt_git.doors import MESSAGE_LIMIT, About, Asked, Opened, counted, failed, spoken
 from skillopt_git.errors import ConfigError
 from skillopt_git.ports import CallFailed, FailureKind, Reply, Request, Usage
 from skillopt_git.prompts import Prompts
@@ -52,7 +53,8 @@ ABOUT = About(
     keys=KEYS,
     hosts=("api.anthropic.com", "platform.claude.com"),
     address="ANTHROPIC_BASE_URL",
-    variables=CLOUDS,
+    variables=tuple(cloud.use for cloud in CLOUDS),
+    services=CLOUDS,
     login=True,
     program="claude",
     beyond=THINKING,
@@ -145,10 +147,13 @@ class ClaudeCode:
 
     def _refused(self, found: _Result, code: int) -> CallFailed:
         text = found.result or "; ".join(found.errors or ()) or f"`{NAME}` ended with exit code {code}"
-        kind = _kind(found, text)
-        if kind is None and found.api_error_status:
-            return failed(found.api_error_status, text, redact=self.redact, secrets=self._secrets)
-        return self._failed(kind or "process", text)
+        status = found.api_error_status or _status(text)
+        kind = _kind(found, text, status)
+        if kind is None and status:
+            told = failed(status, text, redact=self.redact, secrets=self._secrets)
+        else:
+            told = self._failed(kind or "process", text)
+        return replace(told, usage=counted(_usage(found)))
 
     def _failed(self, kind: FailureKind, text: str) -> CallFailed:
         told = failed(None, text, redact=self.redact, secrets=self._secrets)
@@ -238,44 +243,68 @@ class _Result:
 
 
 def _answered(found: _Result, model: str) -> Reply | CallFailed:
-    """Where an answer is cut off, the program asks for the rest by itself, and tells that alone: half an answer."""
-    if found.num_turns == 0:
-        return CallFailed("refused", f"`{NAME}` took the prompt for a command of its own")
-    if not (found.result or "").strip():
-        return CallFailed("empty", "the model answered nothing")
-    if found.num_turns > 1 or found.stop_reason == "max_tokens":
-        return CallFailed("truncated", f"the answer was cut off, and `{NAME}` had the model go on by itself")
+    usage, why = _usage(found), _unanswered(found)
+    if why is not None:
+        return replace(why, usage=counted(usage))
     used = found.modelUsage
     named = max(used, key=lambda name: used[name].outputTokens, default=model)
-    return Reply(text=found.result or "", usage=_usage(found), model=named)
+    return Reply(text=found.result or "", usage=usage, model=named)
+
+
+def _unanswered(found: _Result) -> CallFailed | None:
+    """Where an answer is cut off, the program asks for the rest by itself, and tells that alone: half an answer. What
+    did not end as an answer does is none, whatever ended it."""
+    if found.num_turns == 0:
+        return CallFailed("refused", f"`{NAME}` took the prompt for a command of its own")
+    if found.stop_reason == "refusal":
+        return CallFailed("refused", "the model refused to answer")
+    if not (found.result or "").strip():
+        return CallFailed("empty", "the model answered nothing")
+    if found.num_turns > 1 or found.stop_reason in ("max_tokens", "model_context_window_exceeded"):
+        return CallFailed("truncated", f"the answer was cut off, and `{NAME}` had the model go on by itself")
+    if found.stop_reason not in _WHOLE:
+        told = found.stop_reason or f"this `{NAME}` does not say why it ended; a newer one does"
+        return CallFailed("truncated", f"the answer is not finished ({told})"[:MESSAGE_LIMIT])
+    return None
+
+
+_WHOLE = ("end_turn", "stop_sequence")
 
 
 def _usage(found: _Result) -> Usage:
     """By model, for the total beside it is empty where the program fell back from streaming."""
-    used = found.modelUsage.values()
-    cached = sum(item.cacheReadInputTokens for item in used)
-    written = sum(item.cacheCreationInputTokens for item in used)
+    used, cost = found.modelUsage.values(), found.total_cost_usd
+    cached = sum(max(item.cacheReadInputTokens, 0) for item in used)
+    written = sum(max(item.cacheCreationInputTokens, 0) for item in used)
     return Usage(
-        input_tokens=sum(item.inputTokens for item in used) + cached + written,
-        output_tokens=sum(item.outputTokens for item in used),
-        cost_usd=found.total_cost_usd,
+        input_tokens=sum(max(item.inputTokens, 0) for item in used) + cached + written,
+        output_tokens=sum(max(item.outputTokens, 0) for item in used),
+        cost_usd=cost if cost is not None and 0 <= cost < math.inf else None,
         cached_tokens=cached,
         written_tokens=written,
     )
 
 
-def _kind(found: _Result, text: str) -> FailureKind | None:
+def _kind(found: _Result, text: str, status: int | None) -> FailureKind | None:
     """By what the program says, where no status tells it, or one that means several things; None where one does."""
     if found.stop_reason in ("refusal", "tool_use"):
         return "refused" if found.stop_reason == "refusal" else "empty"
-    return next((kind for kind, said in _kinds(found.api_error_status) if re.search(said, text, re.IGNORECASE)), None)
+    return next((kind for kind, said in _kinds(status) if re.search(said, text, re.IGNORECASE)), None)
 
 
 def _kinds(status: int | None) -> Iterator[tuple[FailureKind, str]]:
-    yield "quota", r"credit balance|usage limit|hit your [\w ]*limit|out of extra usage"
+    yield "quota", r"credit balance|usage limit|hit your [\w ]*limit|(?<!rate )limit reached|out of extra usage"
     yield "refused", r"prompt is too long|safeguards|usage policy"
     if status is None:
         yield "auth", r"not logged in|/login|invalid api key|failed to authenticate|oauth token|organization has been"
+        yield "auth", r"organization does not have access"
         yield "truncated", r"output token (?:maximum|limit)"
         yield "timeout", r"timed out"
         yield "network", r"connect"
+        yield "rate", r"rate limit|overloaded"
+
+
+def _status(text: str) -> int | None:
+    """The status in the program's words, where it stands nowhere else."""
+    found = re.search(r"(?:API Error:?|Repeated|rejected|status(?: code)?:?) \(?([45]\d\d)\b", text, re.IGNORECASE)
+    return int(found[1]) if found else None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from urllib.parse import urlsplit
 
-from skillopt_git.doors import Asked
-from skillopt_git.errors import SafetyError
+from skillopt_git.doors import Asked, Service
+from skillopt_git.egress import service_of
+from skillopt_git.hosts import LOOPBACK, host, is_here
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 ADDRESS = "ANTHROPIC_BASE_URL"
@@ -41,30 +40,20 @@ _SWITCHES = dict.fromkeys(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cloud:
-    """A cloud that serves the models, too: the variable that chooses it, where it is, and what it needs."""
-
-    use: str
-    host: str
-    address: str
-    needs: tuple[str, ...]
-
-
-_CLOUDS = (
-    _Cloud(
+CLOUDS = (
+    Service(
         use="CLAUDE_CODE_USE_BEDROCK",
         host=".amazonaws.com",
         address="ANTHROPIC_BEDROCK_BASE_URL",
         needs=("AWS_", "CLAUDE_CODE_SKIP_BEDROCK_AUTH"),
     ),
-    _Cloud(
+    Service(
         use="CLAUDE_CODE_USE_VERTEX",
         host=".googleapis.com",
         address="ANTHROPIC_VERTEX_BASE_URL",
         needs=("GOOGLE_", "GCLOUD_", "CLOUDSDK_", "CLOUD_ML_", "VERTEX_", "CLAUDE_CODE_SKIP_VERTEX_AUTH"),
     ),
-    _Cloud(
+    Service(
         use="CLAUDE_CODE_USE_FOUNDRY",
         host=".azure.com",
         address="ANTHROPIC_FOUNDRY_BASE_URL",
@@ -73,15 +62,13 @@ _CLOUDS = (
 )
 
 
-CLOUDS = tuple(cloud.use for cloud in _CLOUDS)
-
-
 def child_environment(asked: Asked) -> dict[str, str]:
     """A key of `key_env` takes the place of any other, and of a login; an address of ours that of any cloud.
 
     Raises `SafetyError` for a cloud whose host nobody allowed: the variable may be there for another program.
     """
-    environ, cloud = asked.environ, _cloud(asked)
+    environ = asked.environ
+    cloud = None if asked.base_url else service_of("claude", CLOUDS, environ, asked.replay.hosts)
     chosen = (cloud.use, cloud.address) if cloud else (ADDRESS,)
     forms = _KEPT_FORMS + (cloud.needs if cloud else ())
     kept = {name: value for name, value in environ.items() if name in _KEPT or name.startswith(forms)}
@@ -96,7 +83,8 @@ def child_environment(asked: Asked) -> dict[str, str]:
         "CLAUDE_CODE_MAX_RETRIES": str(asked.replay.retries),
         "API_TIMEOUT_MS": str(round(asked.replay.timeout * 1000)),
     }
-    return kept | _SWITCHES | limits
+    address = kept.get(cloud.address if cloud else ADDRESS, "")
+    return kept | _direct(kept, address) | _SWITCHES | limits
 
 
 def secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -104,20 +92,9 @@ def secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(value for name, value in environ.items() if len(value) >= _SHORTEST_SECRET and _SECRET.search(name))
 
 
-def _cloud(asked: Asked) -> _Cloud | None:
-    if asked.base_url:
-        return None
-    found = next((cloud for cloud in _CLOUDS if asked.environ.get(cloud.use, "0") not in ("", "0", "false")), None)
-    if found is not None:
-        address = asked.environ.get(found.address, "")
-        host = (urlsplit(address).hostname or address) if address else found.host
-        if not _allowed(host, asked.replay.hosts):
-            raise SafetyError(
-                f"{found.use} sends what is asked to {host.removeprefix('.')}, which is no host of claude",
-                f'if that is meant, name it in your own settings: replay.hosts = ["{host}"]',
-            )
-    return found
-
-
-def _allowed(host: str, known: tuple[str, ...]) -> bool:
-    return any(host == name or (name.startswith(".") and host.endswith(name)) for name in known)
+def _direct(environ: Mapping[str, str], address: str) -> dict[str, str]:
+    """No proxy for a server on this machine: it would be told everything in the clear."""
+    own = {*LOOPBACK, host(address)} if is_here(host(address)) else {*LOOPBACK}
+    told = [environ[name] for name in ("NO_PROXY", "no_proxy") if environ.get(name)]
+    without = "*" if "*" in told else ",".join((*dict.fromkeys(told), *sorted(own)))
+    return {"NO_PROXY": without, "no_proxy": without}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from skillopt_git.backends.openai_words import THINKING_ROOM, Api, Server
 from skillopt_git.doors import About, Asked, Opened
 from skillopt_git.errors import BackendError, ConfigError, UsageError
+from skillopt_git.hosts import among, host, is_here, place
 
 USUAL = "https://api.openai.com/v1"
 OPENAI = ("api.openai.com", ".api.openai.com")
@@ -46,7 +46,7 @@ def door(asked: Asked) -> Opened:
     address = asked.base_url or asked.environ.get(ABOUT.address, "") or USUAL
     model_of(asked, ABOUT)
     key = key_of(asked, ABOUT)
-    if not key and not here(address):
+    if not key and not is_here(host(address)):
         raise no_key(asked, ABOUT)
     with installed(ABOUT):
         from skillopt_git.backends import openai_calls
@@ -58,7 +58,7 @@ def door(asked: Asked) -> Opened:
         secrets={key} - {""},
         told={} if address == USUAL else {"host": place(address)},
     )
-    return Opened(backend=calls, beyond=ABOUT.beyond)
+    return Opened(backend=calls, beyond=room(asked.model))
 
 
 # --- what is needed ----------------------------------------------------------------------------------------------
@@ -69,6 +69,11 @@ def model_of(asked: Asked, about: About) -> str:
         named = "replay.model" if asked.role == "target" else "replay.optimizer_model"
         raise UsageError(f"no model is named for {about.name}", f"{named} names one")
     return asked.model
+
+
+def room(model: str) -> int:
+    """Tokens that an answer may take beyond its own, for thoughts: of any model that is not known not to think."""
+    return 0 if re.match(r"(?:chat)?gpt-?[34]", model) else THINKING_ROOM
 
 
 def key_of(asked: Asked, about: About) -> str:
@@ -111,26 +116,3 @@ def server(address: str, asked: Asked, *, at_home: bool) -> Server:
     usual: Api = "responses" if at_home else "chat"
     chosen = asked.replay.api
     return Server(host=host(address), api=usual if chosen == "auto" else chosen, at_home=at_home)
-
-
-def host(address: str) -> str:
-    return urlsplit(address).hostname or ""
-
-
-def place(address: str) -> str:
-    """Host and port: of the models of one name behind two ports, each is its own."""
-    return urlsplit(address).netloc.rpartition("@")[2]
-
-
-def among(name: str, known: tuple[str, ...]) -> bool:
-    """A known name that begins with a dot stands for every host below it."""
-    return any(name == one or (one.startswith(".") and name.endswith(one)) for one in known)
-
-
-def here(address: str) -> bool:
-    """Whether it is on this machine."""
-    name = host(address)
-    try:
-        return name == "localhost" or ip_address(name).is_loopback
-    except ValueError:
-        return False

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from skillopt_git.backends.openai import AZURE, among, here, host, installed, key_of, model_of, no_key, place, server
+from skillopt_git.backends.openai import AZURE, installed, key_of, model_of, no_key, room, server
 from skillopt_git.backends.openai_words import THINKING_ROOM
 from skillopt_git.doors import About, Asked, Opened
 from skillopt_git.errors import SafetyError, UsageError
+from skillopt_git.hosts import among, host, is_here, place
 
 VERSION = "OPENAI_API_VERSION"
 
@@ -63,7 +64,7 @@ def door(asked: Asked) -> Opened:
         secrets=secrets,
         told={"host": place(endpoint)},
     )
-    return Opened(backend=calls, beyond=ABOUT.beyond)
+    return Opened(backend=calls, beyond=room(asked.model))
 
 
 def endpoint_of(asked: Asked) -> str:
@@ -75,7 +76,7 @@ def endpoint_of(asked: Asked) -> str:
             f"set {ABOUT.address} or replay.base_url, such as https://acme.openai.azure.com",
         )
     encrypted = urlsplit(given).scheme == "https"
-    if not (here(given) or (encrypted and among(host(given), AZURE))):
+    if not (is_here(host(given)) or (encrypted and among(host(given), AZURE))):
         shown = f"{urlsplit(given).scheme}://{place(given)}"
         below = ", ".join(name.removeprefix(".") for name in AZURE)
         raise SafetyError(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias, assert_never
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, assert_never, cast
 
 import openai
 
 from skillopt_git import doors, wire
 from skillopt_git.backends import openai_chat, openai_responses
+from skillopt_git.backends.openai import OPENAI
 from skillopt_git.backends.openai_words import (
     THINKING_ROOM,
     Answer,
@@ -21,8 +22,9 @@ from skillopt_git.backends.openai_words import (
     wire_names,
     without_thoughts,
 )
-from skillopt_git.doors import Asked, Spoken
-from skillopt_git.ports import CallFailed, Reply, Request
+from skillopt_git.doors import Asked, Spoken, both, counted, with_lost
+from skillopt_git.hosts import among, host
+from skillopt_git.ports import CallFailed, FailureKind, Reply, Request, Usage
 
 Outcome: TypeAlias = Answer | Refused | CallFailed
 APIS = {"chat": openai_chat, "responses": openai_responses}
@@ -39,16 +41,21 @@ class NoToken(Exception):
 # --- the client --------------------------------------------------------------------------------------------------
 
 
-def http(seconds: float) -> openai.DefaultHttpxClient:
-    """Goes nowhere but where it was told to: a key follows no redirect."""
-    hooks = {name: list(hooks) for name, hooks in wire.bounds(seconds).items()}
-    return openai.DefaultHttpxClient(follow_redirects=False, timeout=seconds, event_hooks=hooks)
+def _only_at(address: str) -> dict[str, openai.Omit]:
+    """What the library would tell of the user, out of the environment, to whoever is spoken to."""
+    own = among(host(address), OPENAI)
+    return {} if own else {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
 
 
 def client(asked: Asked, base_url: str, key: str | Callable[[], str]) -> openai.OpenAI:
     seconds = asked.replay.timeout
     return openai.OpenAI(
-        base_url=base_url, api_key=key, max_retries=asked.replay.retries, timeout=seconds, http_client=http(seconds)
+        base_url=base_url,
+        api_key=key,
+        max_retries=asked.replay.retries,
+        timeout=seconds,
+        default_headers=cast("Mapping[str, str]", _only_at(base_url)),
+        http_client=wire.client(base_url, seconds),
     )
 
 
@@ -62,7 +69,8 @@ def dated_client(asked: Asked, endpoint: str, version: str, key: str | Callable[
         azure_ad_token_provider=None if isinstance(key, str) else key,
         max_retries=asked.replay.retries,
         timeout=seconds,
-        http_client=http(seconds),
+        default_headers=cast("Mapping[str, str]", _only_at(endpoint)),
+        http_client=wire.client(endpoint, seconds),
     )
 
 
@@ -99,14 +107,17 @@ class Calls:
         return [self._one(request) for request in requests]
 
     def _one(self, request: Request) -> Reply | CallFailed:
-        """Asks as this server is known to want it; what one refusal teaches is kept for the run, and asked again."""
+        """Asks as this server is known to want it; what one refusal teaches is kept for the run, and asked again. What
+        was used in vain is counted with what came of it."""
+        lost: Usage | None = None
         while True:
             question = self._question(request)
             outcome = self._ask(question)
             lesson = _lesson(request, question, outcome)
             if lesson is None:
-                return self._result(question, outcome)
+                return with_lost(self._result(question, outcome), lost)
             self.learned.add(lesson)
+            lost = both(lost, outcome.usage)
 
     def _question(self, request: Request) -> Question:
         spoken = doors.spoken(request, self.asked.prompts)
@@ -155,12 +166,12 @@ class Calls:
         except (ValueError, RecursionError):
             began = content[:80].decode(errors="replace")
             return self._failed(None, f"what came is no JSON, or half of it; it begins: {began!r}")
-        found = fault(data)
-        if found is None and isinstance(data, dict):
-            said: Outcome | None = APIS[self.server.api].answer(data, question)
-            if said is not None:
-                return said
-        return found or Refused(status=400, message=f"what came is no answer of the {self.server.api} API (replay.api)")
+        api, found = APIS[self.server.api], fault(data)
+        said: Outcome | None = api.answer(data, question) if found is None and isinstance(data, dict) else found
+        if said is None:
+            said = Refused(status=400, message=f"what came is no answer of the {self.server.api} API (replay.api)")
+        used = counted(api.usage(data.get("usage"))) if isinstance(data, dict) else None
+        return replace(said, usage=used) if isinstance(said, Refused) else said
 
     def _result(self, question: Question, outcome: Outcome) -> Reply | CallFailed:
         match outcome:
@@ -174,21 +185,28 @@ class Calls:
                 assert_never(outcome)
 
     def _refusal(self, question: Question, refused: Refused) -> CallFailed:
-        failure = self._failed(refused.status, refused.message, refused.code)
+        failure = replace(self._failed(refused.status, refused.message, refused.code), usage=refused.usage)
         if question.tools and refused.status in _TOOLLESS and "tool" in refused.message.casefold():
-            return CallFailed("refused", failure.message)  # it can still answer what needs no tools
+            return replace(failure, kind="refused", retryable=False)  # it can still answer what needs no tools
         return failure
 
     def _answer(self, question: Question, answer: Answer) -> Reply | CallFailed:
         text = answer.text if self.server.at_home else without_thoughts(answer.text)
-        if answer.end == "cut":
-            return CallFailed("truncated", f"{self.server.host}: cut short at {question.most} tokens")
-        if answer.end == "filtered":
-            why = self.asked.redact(answer.why) or "a filter took the answer away"
-            return CallFailed("refused", f"{self.server.host}: {why}"[: doors.MESSAGE_LIMIT])
-        if not text.strip() and not answer.tools:
-            return CallFailed("empty", f"{self.server.host}: an answer without a word")
-        return Reply(text=text, tools=answer.tools, usage=answer.usage, model=answer.model)
+        match answer.end:
+            case "cut":
+                return self._none("truncated", f"cut short at {question.most} tokens", answer)
+            case "unfinished":
+                return self._none("truncated", f"the answer is not finished ({answer.why})", answer)
+            case "filtered":
+                return self._none("refused", answer.why, answer)
+            case _ if not text.strip() and not answer.tools:
+                return self._none("empty", "an answer without a word", answer)
+            case _:
+                return Reply(text=text, tools=answer.tools, usage=answer.usage, model=answer.model)
+
+    def _none(self, kind: FailureKind, why: str, answer: Answer) -> CallFailed:
+        told = f"{self.server.host}: {self.asked.redact(why)}"[: doors.MESSAGE_LIMIT]
+        return CallFailed(kind, told, usage=counted(answer.usage))
 
     def _failed(self, status: int | None, message: str, code: str = "") -> CallFailed:
         told = f"{self.server.host}: {message}"

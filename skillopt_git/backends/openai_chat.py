@@ -19,12 +19,15 @@ from skillopt_git.backends.openai_words import (
 )
 from skillopt_git.ports import Usage
 
+# In whichever letters. What ended for another reason, or for none that is told, is no whole answer.
 _ENDS: Mapping[str, End] = {
-    "length": "cut",
-    "content_filter": "filtered",
-    "sensitive": "filtered",
+    **dict.fromkeys(("stop", "stop_sequence", "eos", "eos_token", "end_turn", "complete"), "done"),
+    **dict.fromkeys(("tool_calls", "function_call"), "done"),
+    **dict.fromkeys(("length", "max_tokens", "model_length"), "cut"),
+    **dict.fromkeys(("content_filter", "sensitive", "safety", "refusal", "recitation"), "filtered"),
+    **dict.fromkeys(("prohibited_content", "blocklist", "spii"), "filtered"),
 }
-_BROKEN_OFF = ("error", "insufficient_system_resource")
+_BROKEN_OFF = ("error", "network_error", "insufficient_system_resource", "abort", "timeout")
 
 
 def body(question: Question) -> dict[str, Any]:
@@ -51,20 +54,20 @@ def answer(data: Mapping[str, Any], question: Question) -> Answer | Refused | No
     message = choice.get("message")
     if not isinstance(message, dict):
         return None
-    reason = word(choice, "finish_reason")
+    reason = word(choice, "finish_reason").casefold()
     if reason in _BROKEN_OFF:
         return Refused(status=503, message=f"it broke off its answer: {reason}")
     refusal = word(message, "refusal")
-    usage = data.get("usage")
+    counted = data.get("usage")
     thoughts = word(message, "reasoning") or word(message, "reasoning_content")
     return Answer(
         text=_text(message.get("content")),
         tools=called([word(call, "name") for call in _calls(message)], question),
-        end="filtered" if refusal else _ENDS.get(reason, "done"),
-        why=refusal,
-        usage=_usage(usage),
+        end="filtered" if refusal else _ENDS.get(reason, "unfinished"),
+        why=refusal or f"finish_reason: {reason or 'none'}",
+        usage=usage(counted),
         model=word(data, "model") or question.model,
-        thought=bool(thoughts) or count(usage, "completion_tokens_details", "reasoning_tokens") > 0,
+        thought=bool(thoughts) or count(counted, "completion_tokens_details", "reasoning_tokens") > 0,
     )
 
 
@@ -79,7 +82,7 @@ def _text(content: object) -> str:
     return "".join(word(part, "text") for part in tables(content) if part.get("type") == "text")
 
 
-def _usage(data: object) -> Usage:
+def usage(data: object) -> Usage:
     return Usage(
         input_tokens=count(data, "prompt_tokens"),
         output_tokens=count(data, "completion_tokens"),

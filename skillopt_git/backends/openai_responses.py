@@ -19,7 +19,7 @@ from skillopt_git.backends.openai_words import (
 )
 from skillopt_git.ports import Usage
 
-_ENDS: Mapping[str, End] = {"max_output_tokens": "cut", "max_tokens": "cut", "content_filter": "filtered"}
+_CUTS: Mapping[str, End] = {"max_output_tokens": "cut", "max_tokens": "cut", "content_filter": "filtered"}
 
 
 def body(question: Question) -> dict[str, Any]:
@@ -53,26 +53,28 @@ def answer(data: Mapping[str, Any], question: Question) -> Answer | Refused | No
     items = tables(data["output"])
     parts = [part for item in items if item.get("type") == "message" for part in tables(item.get("content"))]
     refusal = "".join(word(part, "refusal") for part in parts)
-    usage = data.get("usage")
+    counted, reason = data.get("usage"), _reason(data.get("incomplete_details"))
     return Answer(
         text="".join(word(part, "text") for part in parts if part.get("type") == "output_text"),
         tools=called([word(item, "name") for item in items if item.get("type") == "function_call"], question),
-        end="filtered" if refusal else _end(status, data.get("incomplete_details")),
-        why=refusal,
-        usage=_usage(usage),
+        end="filtered" if refusal else _end(status, reason),
+        why=refusal or f"status: {status or 'none'}{reason and f', {reason}'}",
+        usage=usage(counted),
         model=word(data, "model") or question.model,
-        thought=count(usage, "output_tokens_details", "reasoning_tokens") > 0,
+        thought=count(counted, "output_tokens_details", "reasoning_tokens") > 0,
     )
 
 
-def _end(status: str, details: object) -> End:
-    """An answer that is not complete is none, whatever kept it from being so."""
-    if status != "incomplete":
-        return "done"
-    return _ENDS.get(word(details, "reason"), "cut") if isinstance(details, dict) else "cut"
+def _reason(details: object) -> str:
+    return word(details, "reason") if isinstance(details, dict) else ""
 
 
-def _usage(data: object) -> Usage:
+def _end(status: str, reason: str) -> End:
+    """An answer that is not complete is none, whatever keeps it from being so."""
+    return "done" if status == "completed" else _CUTS.get(reason, "unfinished")
+
+
+def usage(data: object) -> Usage:
     return Usage(
         input_tokens=count(data, "input_tokens"),
         output_tokens=count(data, "output_tokens"),

@@ -15,7 +15,7 @@ from skillopt_git.doors import Spoken
 from skillopt_git.ports import Usage
 
 Api: TypeAlias = Literal["chat", "responses"]
-End: TypeAlias = Literal["done", "cut", "filtered"]
+End: TypeAlias = Literal["done", "cut", "filtered", "unfinished"]
 
 THINKING_ROOM = 8_192  # tokens on top of those of the answer, for a model that thinks before it
 OPEN = {"type": "object", "properties": {}, "additionalProperties": True}  # any arguments: nobody looks at them
@@ -46,7 +46,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a model said. `thought`: it thought first, which counts as output. `why`: in whose words it was filtered."""
+    """What a model said. `thought`: it thought first, which counts as output. `why`: in whose words it was filtered, or
+    what the server says of an answer that it did not finish."""
 
     text: str
     tools: tuple[str, ...]
@@ -59,11 +60,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A server's refusal, in its words; `code` are its own names for it."""
+    """A server's refusal, in its words; `code` are its own names for it, `usage` is what it counts for it."""
 
     status: int
     message: str
     code: str = ""
+    usage: Usage | None = None
 
 
 # --- asking ------------------------------------------------------------------------------------------------------

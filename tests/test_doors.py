@@ -1,0 +1,72 @@
+"""What the doors to models share: what a refusal means, and what failures used."""
+
+from __future__ import annotations
+
+import pytest
+
+from skillopt_git.doors import both, counted, failed, with_lost
+from skillopt_git.ports import CallFailed, Reply, Usage
+
+ONE = Usage(10, 5, cost_usd=0.5, cached_tokens=2, written_tokens=1, batched=True)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "max_tokens is too large: 9216. This model supports at most 4096 completion tokens",
+        "max_tokens: 9216 > 8192, which is the maximum allowed number of output tokens for model",
+        "'temperature' is too large",
+        "Invalid schema: string too long",
+        "Invalid 'metadata.name': string too long. Expected a string with maximum length 64",
+        "This model does not support safety settings",
+        "Unknown parameter: 'safety_identifier'",
+        "Unsupported value: 'temperature'",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 422])
+def test_what_is_wrong_with_a_setting_is_wrong_with_every_request(status: int, message: str) -> None:
+    """A run of refused requests would look like one of hard tasks."""
+    assert failed(status, message, redact=str).kind == "process"
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("prompt is too long: 250000 tokens > 200000 maximum", "invalid_request_error"),
+        ("Your input exceeds the limit", "context_length_exceeded"),
+        ("This model's maximum context length is 8192 tokens. However, you requested 9000 tokens", ""),
+        ("the request exceeds the available context size", ""),
+        ("input length and `max_tokens` exceed context limit", "context window"),
+        ("Invalid 'messages[1].content': string too long. Expected a string with maximum length 1048576", ""),
+        ("Request too large for this model", ""),
+        ("The request body is too large", ""),
+        ("Range of input length should be [1, 30720]", ""),
+        ("Output blocked by content filtering policy", ""),
+        ("The response was filtered due to the prompt triggering Azure's content management policy", ""),
+        ("Your request was rejected as a result of our safety system", ""),
+        ("Your prompt was flagged as potentially violating our usage policy", "invalid_prompt"),
+        ("Input data may contain inappropriate content.", ""),
+    ],
+)
+def test_what_is_wrong_with_one_request_ends_no_run(message: str, code: str) -> None:
+    """Others are answered."""
+    assert failed(400, message, code=code, redact=str).kind == "refused"
+
+
+def test_a_body_that_is_too_large_is_that_of_one_request() -> None:
+    """Whatever is said of it."""
+    assert failed(413, "no", redact=str).kind == "refused"
+
+
+def test_what_tries_used_is_added_up() -> None:
+    """What nobody counted is not known to be nothing; a price is known where both are, and that of a batch holds where
+    all was batched."""
+    assert counted(Usage()) is None
+    assert counted(Usage(cost_usd=0.5)) == Usage(cost_usd=0.5)
+    assert both(None, None) is None
+    assert both(ONE, None) == both(None, ONE) == ONE
+    assert both(ONE, ONE) == Usage(20, 10, cost_usd=1.0, cached_tokens=4, written_tokens=2, batched=True)
+    assert both(ONE, Usage(1)) == Usage(11, 5, cached_tokens=2, written_tokens=1)
+    assert with_lost(Reply(text="OK"), None) == Reply(text="OK")
+    assert with_lost(Reply(text="OK", usage=Usage(1)), Usage(2)) == Reply(text="OK", usage=Usage(3))
+    assert with_lost(CallFailed("empty", "no"), ONE) == CallFailed("empty", "no", usage=ONE)
