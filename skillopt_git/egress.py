@@ -102,7 +102,7 @@ def _host(address: str, *, variable: str) -> str:
     found = host(address)
     if not found:
         raise UsageError(
-            f"{variable or 'replay.base_url, or replay.optimizer_base_url,'} is no address of a server",
+            f"what {variable or 'replay.base_url (or replay.optimizer_base_url)'} holds is no address of a server",
             "such as https://models.example/v1",
         )
     return found

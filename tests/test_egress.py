@@ -84,10 +84,10 @@ def test_an_address_from_the_environment_counts_only_if_its_host_is_known(host: 
 )
 def test_what_is_no_address_is_said(address: str) -> None:
     """By where it stands: what may open it is in it."""
-    with pytest.raises(UsageError, match=r"^replay\.base_url, or .* is no address of a server") as caught:
+    with pytest.raises(UsageError, match=r"^what replay\.base_url .* holds is no address of a server") as caught:
         going(base_url=address)
     assert "hunter2" not in f"{caught.value} {caught.value.hint}"
-    with pytest.raises(UsageError, match=r"^ACME_BASE_URL is no address of a server") as caught:
+    with pytest.raises(UsageError, match=r"^what ACME_BASE_URL holds is no address of a server") as caught:
         going(environ={"ACME_BASE_URL": address})
     assert "hunter2" not in f"{caught.value} {caught.value.hint}"
 
