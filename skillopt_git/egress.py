@@ -102,5 +102,5 @@ def _host(address: str, named_by: str) -> str:
     """Raises `UsageError`, which does not quote the address: a password or a key may stand in it."""
     found = host(address)
     if not found:
-        raise UsageError(f"{named_by} is no address of a server", "one is such as https://models.example/v1")
+        raise UsageError(f"what {named_by} holds is no address of a server", "one is such as https://models.example/v1")
     return found

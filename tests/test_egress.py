@@ -85,10 +85,10 @@ def test_an_address_from_the_environment_counts_only_if_its_host_is_known(host: 
 )
 def test_what_is_no_address_is_said(address: str) -> None:
     """By where it stands: what may open it is in it."""
-    with pytest.raises(UsageError, match=r"^replay\.base_url, or .* is no address of a server") as caught:
+    with pytest.raises(UsageError, match=r"^what replay\.base_url holds is no address of a server") as caught:
         going(base_url=address)
     assert "hunter2" not in f"{caught.value} {caught.value.hint}"
-    with pytest.raises(UsageError, match=r"^ACME_BASE_URL is no address of a server") as caught:
+    with pytest.raises(UsageError, match=r"^what ACME_BASE_URL holds is no address of a server") as caught:
         going(environ={"ACME_BASE_URL": address})
     assert "hunter2" not in f"{caught.value} {caught.value.hint}"
 
@@ -126,7 +126,7 @@ def test_an_address_is_never_quoted(address: str, role: Role, name: str) -> None
     environ = {"ACME_BASE_URL": address}
     with pytest.raises(UsageError) as caught:
         destination(role, ACME, model="", base_url=address if name else "", environ=environ, hosts=())
-    assert str(caught.value) == f"{name or 'ACME_BASE_URL'} is no address of a server"
+    assert str(caught.value) == f"what {name or 'ACME_BASE_URL'} holds is no address of a server"
     assert "hunter2pass" not in caught.value.hint
 
 

@@ -418,7 +418,7 @@ def test_doctor_repeats_why_a_run_would_be_refused(night: Say, monkeypatch: pyte
     monkeypatch.setenv("SKILLOPT_REPLAY_BASE_URL", "nonsense")
     code, out, _ = night("doctor", send="mined")
     assert code == 1
-    assert "Replay.base_url is no address of a server" in " ".join(out.split())
+    assert "What replay.base_url holds is no address of a server" in " ".join(out.split())
 
 
 def test_prompts_are_shown_as_they_are(repo: Repository, say: Callable[..., str], invoke: Run) -> None:
