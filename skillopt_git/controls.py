@@ -15,7 +15,7 @@ from typing import Literal
 from skillopt_git import edits, pairing
 from skillopt_git.consolidate import Bench
 from skillopt_git.documents import Documents, under
-from skillopt_git.errors import BackendError
+from skillopt_git.errors import BackendError, MeasurementInvalid
 from skillopt_git.ids import digest
 from skillopt_git.model import Document, Edit, Evidence, Task
 from skillopt_git.recall import History
@@ -52,7 +52,7 @@ class Controls:
             for kind, possible in (("null", self._null()), ("known", self._known())):
                 if due(kind, self.history, now, self.bench.gate.aa_control):
                     yield from islice(possible, 1)
-        except BackendError as error:
+        except (BackendError, MeasurementInvalid) as error:
             notes.append(f"a control of the gate was not measured: {error.message}")
 
     def _null(self) -> Iterator[Control]:
@@ -97,6 +97,8 @@ class Controls:
         subject = pairing.Subject(need=need, edits=(about,) if about else ())
         guard = (self.held_out, self.golden, self.history.guarded)
         evidence, why = pairing.control(name, subject, document, arms, *guard, bench=self.bench)
+        if evidence.verdict == "invalid":
+            raise MeasurementInvalid(why)
         yield Control(kind=kind, need=need, edit=about, why=why, evidence=evidence)
 
 

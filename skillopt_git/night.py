@@ -307,15 +307,9 @@ class Night:
 
     def _golden(self) -> tuple[Task, ...]:
         """The tasks that veto, of every need and split, also those that `mine.max_tasks` leaves out otherwise."""
-        return tuple(
-            task
-            for task in self.known.tasks
-            if task.golden
-            and not task.personal
-            and judgeable(task)
-            and task.id not in self.models.skipped
-            and task.id not in self.known.withheld
-        )
+        left_out = self.known.withheld | self.models.skipped.keys()
+        golden = (task for task in self.known.tasks if task.golden and not task.personal and judgeable(task))
+        return tuple(task for task in golden if task.id not in left_out)
 
     @property
     def _sieve(self) -> Sieve:

@@ -602,6 +602,7 @@ def obedient(call: Call) -> Given:
     return Said(text=json.dumps({"edits": [{"op": "add", "text": WISH, "reason": "It was asked for."}]}))
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize("batch", [False, True])
 def test_a_night(
     server: ModelServer,

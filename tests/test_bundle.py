@@ -261,6 +261,7 @@ def names_sessions_oddly(told: dict[str, Any]) -> None:
     told["evidence"][0]["numbers"]["told"] = 5
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize(
     ("change", "why"),
     [

@@ -398,6 +398,7 @@ def ledger_line(repo: Repository, line: str) -> None:
     opened.update_ref(LEDGER, commit, head, "other")
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize("verb", ["run", "status", "show", "log", "adopt", "rejections list"])
 def test_a_ledger_of_a_newer_tool_is_refused(repo: Repository, home: Path, invoke: Run, verb: str) -> None:
     """With the advice to update, by every verb that reads it."""

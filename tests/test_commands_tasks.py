@@ -437,6 +437,7 @@ def test_a_branch_that_holds_what_was_dropped_since_is_named(
     assert "1 task is not reviewed" in say("tasks propose")
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_verbs_that_write_wait_for_nobody(repo: Repository, known: list[dict[str, Any]], say: Say, invoke: Run) -> None:
     """While a run is at work they say so and change nothing; looking is always possible."""
     name = known[0]["id"]

@@ -98,6 +98,7 @@ def test_the_page_says_how_often_the_gate_erred(night: Night, invoke: Run) -> No
     assert told in invoke("show", branch)["body"]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize("flags", [{"gate__aa_control": 0}, {"gate__mode": "strict"}, {"deterministic": True}])
 def test_without_rollouts_that_vary_or_if_not_wanted_there_is_none(
     night: Night, controls: Any, flags: dict[str, Any]
@@ -118,7 +119,7 @@ def test_a_control_that_cannot_be_measured_costs_the_night_nothing(night: Night,
 
     ran = night(7, down)
 
-    assert any("a control of the gate was not measured: the connection was refused" in it for it in ran.record["notes"])
+    assert any("a control of the gate was not measured: " in it for it in ran.record["notes"])
     assert controls() == []
     night(8)
     assert len(controls()) == 2

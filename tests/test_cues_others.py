@@ -240,6 +240,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize(
     ("typed", "rules"), [case for cases in WISHES.values() for case in cases], ids=lambda value: str(value)[:40]
 )

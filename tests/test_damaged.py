@@ -15,6 +15,8 @@ from tests.helpers import Repository
 from tests.helpers_git import TOOL
 from tests.nights import PNPM, Run, sessions
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 LEDGER = "refs/skillopt/ledger"
 Say = Callable[..., str]
 

@@ -405,6 +405,7 @@ print(code, told)
 """
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize(
     ("closed", "words"),
     [

@@ -21,6 +21,8 @@ from tests.helpers import Repository
 from tests.helpers_git import TOOL
 from tests.proposals import BRANCH, LEDGER, MEMORY, PNPM, RUFF, TICKET, Nights, add, memory, stamp
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 
 @dataclass(frozen=True)
 class Clone(Nights):

@@ -172,6 +172,7 @@ def nothing(_: Hearing) -> None:
 BOTH = (PNPM, TICKET)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize(
     ("act", "heard"),
     [

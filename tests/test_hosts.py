@@ -28,6 +28,7 @@ def test_an_address_names_a_host_and_a_place(address: str, name: str, where: str
     assert (host(address), place(address)) == (name, where)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(st.text(), st.sampled_from(["", "https://", "http://[", "https://a@"]))
 def test_any_text_is_an_address_or_none(text: str, start: str) -> None:
     """Nothing is raised."""

@@ -18,6 +18,8 @@ from tests.helpers import Repository
 from tests.modelserver import Asked, Broken, Given, Said, serving
 from tests.nights import PNPM, sessions
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 ROOT = Path(__file__).parent.parent
 JOBS = 3
 SOON = 8.0  # seconds; about one when the machine has nothing else to do
@@ -58,6 +60,12 @@ def runs(pid: int) -> bool:
     return False
 
 
+def _heeding() -> None:
+    """A test that runs in the background may have been told to ignore these."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @contextmanager
 def night(repo: Repository, home: Path, temporary: Path, **environ: str) -> Iterator[subprocess.Popen[str]]:
     """A run in a process of its own, with a folder of its own for what is temporary."""
@@ -74,8 +82,7 @@ def night(repo: Repository, home: Path, temporary: Path, **environ: str) -> Iter
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # A test that runs in the background may have been told to ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=_heeding,
     ) as run:
         try:
             yield run
@@ -99,7 +106,11 @@ def spent(repo: Repository) -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks the system which programs run")
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda sent: sent.name)
+@pytest.mark.parametrize(
+    "by",
+    [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.e2e)],
+    ids=lambda sent: sent.name,
+)
 def test_programs_end_with_the_run(by: signal.Signals, repo: Repository, home: Path, tmp_path: Path) -> None:
     """With all that they started; no prompt stays in a temporary folder, and what they may have cost is counted."""
     pids, folder, temporary = tmp_path / "pids", tmp_path / "bin", tmp_path / "temporary"
@@ -122,7 +133,9 @@ def test_programs_end_with_the_run(by: signal.Signals, repo: Repository, home: P
     assert spent(repo) > 1_000
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM], ids=lambda sent: sent.name)
+@pytest.mark.parametrize(
+    "by", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.e2e)], ids=lambda sent: sent.name
+)
 def test_a_server_that_hangs_holds_nobody_up(by: signal.Signals, repo: Repository, home: Path, tmp_path: Path) -> None:
     """What it answered before is remembered; for what is under way nobody waits, but it counts."""
 

@@ -17,6 +17,8 @@ from skillopt_git.model import Event
 from tests.helpers import Repository
 from tests.nights import OTHER, PNPM, RULE, SKILL, TICKET, Run, arguments, sessions, taught
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 
 def private(repo: Repository, name: str = "") -> Path:
     return repo.path / ".git" / "skillopt" / name

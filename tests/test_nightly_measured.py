@@ -28,6 +28,8 @@ from skillopt_git.redact import Redactor
 from tests.helpers import Repository
 from tests.nights import PNPM, RULE, SKILL, TICKET, Run, obedient, sessions, taught
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 
 def choice(
     script: Callable[[Request], Reply | CallFailed] = obedient, **fields: Any

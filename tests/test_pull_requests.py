@@ -23,6 +23,8 @@ from tests.helpers import Repository
 from tests.nights import OTHER, PNPM, RULE, SKILL, TICKET, Run, obedient, sessions, taught
 from tests.test_nightly_measured import choice
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 Night = Callable[..., Ran]
 
 

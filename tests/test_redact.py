@@ -178,6 +178,7 @@ PLACES = {
 }
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize("place", PLACES)
 def test_a_token_is_found_wherever_it_stands(place: str) -> None:
     """Of every format the whole token goes, its surroundings stay, and once is as good as twice."""
@@ -306,6 +307,7 @@ WRAPS: dict[str, Callable[[str], str]] = {
 }
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize("wrap", WRAPS)
 def test_what_stands_before_a_secret_is_known_everywhere(wrap: str) -> None:
     """In JSON however often it is quoted, in scripts, code, diffs, on terminals and in prose."""
@@ -601,6 +603,7 @@ def test_no_neighbourhood_hides_a_token(before: str, name: str, after: str) -> N
     assert SECRETS[name] not in redact(f"{before} {SECRETS[name]} {after}")
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize(
     "unit",
     [

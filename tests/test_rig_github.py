@@ -20,6 +20,8 @@ from tests.rig.frontdoor import FrontDoor
 from tests.rig.github import GitHub, Repo
 from tests.rig.loopback import Fault
 
+pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
+
 NAME = "acme/api"
 R = f"/repos/{NAME}"
 BRANCH = "sleep/2026-11-29"
