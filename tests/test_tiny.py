@@ -40,7 +40,7 @@ def test_the_page_tells_what_the_recordings_come_to(tmp_path: Path) -> None:
 def test_a_recording_answers_nothing_that_was_not_asked(tmp_path: Path) -> None:
     """Another proposal is another night: its questions were never put to the model."""
     with pytest.raises(SkilloptError, match=re.escape("no answer")):
-        night(CASES["tag"], tmp_path, RECORDINGS / "pnpm.jsonl")
+        night(CASES["spanish"], tmp_path, RECORDINGS / "pnpm.jsonl")
 
 
 @pytest.mark.e2e

@@ -60,8 +60,8 @@ PNPM = Family(
         Check(op="not_contains", arg="yarn"),
     ),
 )
-TAG = Family(
-    rule="Wrap the final answer in <answer></answer> tags.",
+SPANISH = Family(
+    rule="Answer in Spanish.",
     asks=(
         "Which HTTP status says that a resource was not found?",
         "What is the default port of PostgreSQL?",
@@ -71,9 +71,9 @@ TAG = Family(
         "Which SQL keyword removes duplicate rows from a result?",
         "What is the default branch name of a new git repository today?",
         "Which Python keyword defines a function?",
-        "What does CPU stand for?",
+        "Which Linux command lists the files of a folder?",
     ),
-    checks=(Check(op="contains", arg="<answer>"), Check(op="contains", arg="</answer>")),
+    checks=(Check(op="regex", arg=r"(?i)\b(el|los|las|es|del|una|para|con|por)\b", role="outcome"),),
 )
 TICKET = Family(
     rule="Begin every commit message with ACME-7 and a colon.",
@@ -128,7 +128,7 @@ class Case:
 
 CASES: Mapping[str, Case] = {
     "pnpm": Case(family=PNPM, proposed=PNPM.rule, right=("strong",)),
-    "tag": Case(family=TAG, proposed=TAG.rule, right=("strong",)),
+    "spanish": Case(family=SPANISH, proposed=SPANISH.rule, right=("strong",)),
     "ticket": Case(family=TICKET, proposed=TICKET.rule, right=("strong",)),
     "null": Case(family=PNPM, proposed="Treat every colleague with respect.", right=("inconclusive",)),
     "harmful": Case(

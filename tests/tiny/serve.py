@@ -1,7 +1,8 @@
 """A model behind an OpenAI-compatible server on this machine: `python -m tests.tiny.serve MODEL.gguf PORT`.
 
-One slot and no prompt cache, so that the same question gets the same answer. It ends with SIGTERM, and with its
-standard input, so that it never outlives whoever started it.
+One slot, for more gain nothing on few processors. What it answers varies, as with any model; that nights can be
+recomputed is the recording's doing. It ends with SIGTERM, and with its standard input, so that it never outlives whoever
+started it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def main(model: str, port: int) -> None:
     asked.n_parallel, asked.n_ctx = 1, 4096
     asked.cpuparams.n_threads = asked.cpuparams_batch.n_threads = os.cpu_count() or 2
     asked.n_gpu_layers, asked.fit_params, asked.ui = 0, False, False
-    asked.cache_prompt, asked.cache_ram_mib = False, 0
+    asked.cache_prompt, asked.cache_ram_mib = True, 256
     asked.model_alias = {"tiny"}
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
     server = xllamacpp.Server(asked)
