@@ -20,6 +20,7 @@ from skillopt_git.ids import canonical_json
 from skillopt_git.learned import Learned
 from skillopt_git.ledger import evidence_name
 from skillopt_git.model import RECORD, RECORD_VERSION, Event, Evidence, EvidenceTask, Split, Verdict
+from skillopt_git.pausing import noted
 from skillopt_git.private import refuse_newer
 from skillopt_git.recall import PROVEN
 from skillopt_git.record import evidence_of
@@ -162,10 +163,10 @@ class _Checking:
         if _RUN.fullmatch(self.bundle.run) is None or abs(self._days()) > MOST_DAYS:
             yield "its run is none of these days"
         ids = [event.id for event in self.bundle.events]
-        known = {event.id: event for event in self.shop.ledger.events()}
+        known = {event.id: event for event in noted(self.shop.ledger.events(), None)}
         if len(set(ids)) != len(ids) or not all(map(_ID.fullmatch, ids)):
             yield "its events have names that this tool gives to none"
-        if any(event.id in known and known[event.id] != event for event in self.bundle.events):
+        if any(event.id in known and known[event.id] != event for event in noted(self.bundle.events, None)):
             yield "it has events of its own under the names of others"
         if len({event.ts for event in self.bundle.events}) > 1:
             yield "its events are of several times"

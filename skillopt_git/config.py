@@ -187,6 +187,11 @@ class Propose:
         "Where what the gate refused is kept: `closed-pr` also opens a pull request for it and closes it at once, with "
         "its evidence and the label `skillopt:gate-refused`.",
     )
+    pause_after: NonNegative = _setting(
+        7,
+        "Nights after which learning pauses while people leave the open pull request alone; it goes on when somebody "
+        "touches it. 0: never.",
+    )
     enabled: bool = _setting(True, "Whether anything is proposed at all; off, a run learns nothing and says so.")
     auto_adopt: bool = _setting(False, "Merge a strong, measured proposal at the end of the run.", PERSONAL)
 

@@ -201,12 +201,16 @@ class _Listening:
     def _reason(self) -> str:
         """The first of boxes and labels, and the last thing that somebody said who may write here."""
         pull = self.heard.pull
-        body = pull.body.replace("\r\n", "\n")
-        named = [*_TICKED.findall(body), *(label.removeprefix(REASON_LABEL) for label in sorted(pull.labels))]
+        named = [*ticked(pull.body), *(label.removeprefix(REASON_LABEL) for label in sorted(pull.labels))]
         words = [name for name in named if name in REASONS]
         said = [item.text for item in self.heard.events if item.kind == "commented" and _trusted(item.actor)]
         comment = self.ears.clean(said[-1])[:LONGEST_WORDS].strip() if said else ""
         return ": ".join(filter(None, [*words[:1], comment]))
+
+
+def ticked(body: str) -> list[str]:
+    """The reasons whose boxes on a page somebody ticked."""
+    return _TICKED.findall(body.replace("\r\n", "\n"))
 
 
 def _trusted(actor: Actor) -> bool:

@@ -26,6 +26,7 @@ from skillopt_git.learned import Known, Learned, Teachable
 from skillopt_git.model import Event
 from skillopt_git.outside import Outside, bring
 from skillopt_git.pages import report_page
+from skillopt_git.pausing import noted
 from skillopt_git.placing import contradicted, frozen, outdated, place, settle
 from skillopt_git.ports import Forge, Listener
 from skillopt_git.pulls import Told
@@ -204,6 +205,7 @@ class _Run:
         placement = place(shop, learned, history, stale, today, notes, self._approved)
         notes += contradicted(learned, history)
         said = events_of(learned, shop.stamp, placement, history.nights + 1)
+        said = noted(said, self.review.found(shop) if self.review is not None else None)
         ended = settle(shop.stamp, learned, placement, history, stale)
         events = (*said, *ended, *frozen(shop, history, self._approved))
         self.finish.foresee(placement, events, evidence_of(learned))
@@ -248,6 +250,8 @@ class _Run:
         try:
             self.review.meet(shop)
             self.review.refuse_paused()
+            if not shop.stamp.simulated:  # a simulation costs nobody anything
+                self.review.refuse_unread(shop)
         except (GitError, ForgeError) as error:
             if self.options.pr:
                 raise

@@ -125,7 +125,7 @@ class Judge(Protocol):
 
 PullState: TypeAlias = Literal["open", "closed", "merged"]
 ForgeEventKind: TypeAlias = Literal[
-    "closed", "reopened", "merged", "commented", "labeled", "unlabeled", "head_deleted", "base_deleted"
+    "closed", "reopened", "merged", "commented", "reviewed", "labeled", "unlabeled", "head_deleted", "base_deleted"
 ]
 
 

@@ -11,6 +11,7 @@ from skillopt_git.decide import Done, the_proposal, tidy
 from skillopt_git.errors import SafetyError, UsageError
 from skillopt_git.exchange import unite
 from skillopt_git.finishing import Finishing
+from skillopt_git.pausing import noted
 from skillopt_git.placing import FROZEN, IN_WORDS, standing
 from skillopt_git.ports import PullRequest
 from skillopt_git.pulls import Told
@@ -57,6 +58,7 @@ class Proposing:
                 notes.append(f"what this night found has to wait: {why}")
                 brought = tuple(event for event in brought if event.type not in ("proposed", "superseded"))
             message = f"Record run {bundle.run}"
+            brought = noted(brought, self.review.found(shop))
             shop.ledger.append(brought, bundle.evidence, when=shop.stamp.now, message=message)
         paused = self.review.paused()
         if paused is not None:

@@ -20,6 +20,8 @@ MOST_KEPT = 4_000  # characters of a person's own notes: with the body they fit 
 
 _NOTES = re.compile(r"(?<=<!-- skillopt:human -->\n).*(?=\n<!-- /skillopt:human -->)", re.DOTALL)
 
+_MARKED = re.compile(r" - (superseded|adopted|expired)\Z")
+
 _CHECKS = (
     "its checks start when somebody who may write approves them on its page; with the token of an App they would start"
 )
@@ -123,8 +125,9 @@ class Teller:
 
     # --- settled ones ---
 
-    def put_away(self, proposals: Iterable[Proposal]) -> list[str]:
-        """Closes what is open of proposals that are settled. Marked first, so that nobody takes it for a refusal."""
+    def put_away(self, proposals: Iterable[Proposal], heir: Proposal | None, place: PullRequest | None) -> list[str]:
+        """Closes what is open of proposals that are settled. Marked first, so that nobody takes it for a refusal.
+        `place` is the pull request of `heir`, to which what it replaced leads whoever looks there."""
         notes = []
         settled = {item.branch: item for item in proposals if not item.pending}
         for pull in self.pulls:
@@ -137,16 +140,34 @@ class Teller:
             how = {item.outcome.type for item in proposal.edits if item.outcome is not None}
             if "rejected" not in how:
                 self.forge.label(pull.number, [_label(how)])
-            self.forge.comment(pull.number, "settled", _why(proposal))
+                self.forge.update(pull.number, title=f"{unmarked(pull.title)} - {_mark(how)}")
+            lead = f"Superseded by\n- #{place.number}\n\n" if place is not None and _replaces(heir, proposal) else ""
+            self.forge.comment(pull.number, "settled", f"{lead}{_why(proposal)}")
             self.forge.close(pull.number)
             notes.append(f"{pull.url} is closed: {', '.join(sorted(how))}")
         return notes
 
 
-def _label(how: Collection[str]) -> str:
+def unmarked(title: str) -> str:
+    """Without what closing put behind it."""
+    return _MARKED.sub("", title)
+
+
+def _mark(how: Collection[str]) -> str:
     if "superseded" in how:
-        return "skillopt:superseded"
-    return "skillopt:adopted" if ADOPTIONS & {*how} else "skillopt:expired"
+        return "superseded"
+    return "adopted" if ADOPTIONS & {*how} else "expired"
+
+
+def _label(how: Collection[str]) -> str:
+    return f"skillopt:{_mark(how)}"
+
+
+def _replaces(heir: Proposal | None, proposal: Proposal) -> bool:
+    """Whether the run that proposed something of `heir` gave the other one up for it."""
+    runs = {item.event.run for item in heir.edits} if heir is not None else set()
+    outcomes = (item.outcome for item in proposal.edits if item.outcome is not None)
+    return any(outcome.type == "superseded" and outcome.run in runs for outcome in outcomes)
 
 
 def _why(proposal: Proposal) -> str:
@@ -163,7 +184,13 @@ def _why(proposal: Proposal) -> str:
 
 def with_notes(body: str, before: str) -> str:
     """The new body with a person's own notes as they were; all of it fits what a forge takes."""
-    notes = _NOTES.search(before.replace("\r\n", "\n"))
+    notes = own_notes(before)
     if notes is None:
         return body
-    return _NOTES.sub(lambda _: notes[0][:MOST_KEPT], body)
+    return _NOTES.sub(lambda _: notes[:MOST_KEPT], body)
+
+
+def own_notes(body: str) -> str | None:
+    """What stands between the two marks on a page, where they are there."""
+    notes = _NOTES.search(body.replace("\r\n", "\n"))
+    return None if notes is None else notes[0]

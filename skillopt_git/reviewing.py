@@ -15,8 +15,9 @@ from skillopt_git.hearing import OURS, Ears, Heard
 from skillopt_git.history import is_ancestor, merge_tree
 from skillopt_git.model import Event
 from skillopt_git.outcomes import GIVEN_UP
+from skillopt_git.pausing import Found, as_found, waiting
 from skillopt_git.ports import Forge, PullRequest
-from skillopt_git.pulls import PAUSE, Asked, Page, Teller, Told
+from skillopt_git.pulls import PAUSE, Asked, Page, Teller, Told, unmarked
 from skillopt_git.recall import Proposal
 from skillopt_git.redact import without_hex
 from skillopt_git.remote import Remote
@@ -35,6 +36,7 @@ class Review:
     unasked: str = ""  # why there is no forge
     tells: bool = True  # whether pull requests are written to, and not only heard
     pulls: list[PullRequest] = field(default_factory=list)
+    heard: list[Heard] = field(default_factory=list)  # those of them that somebody may yet decide
 
     @property
     def name(self) -> str | None:
@@ -82,6 +84,26 @@ class Review:
         if paused is not None:
             raise Skipped(paused, "take the label away to go on")
 
+    def refuse_unread(self, shop: Workshop) -> None:
+        """Raises `Skipped` where as many nights as the settings say found what is proposed as people left it."""
+        found, after = self.found(shop), self.config.propose.pause_after
+        why = waiting(shop.ledger.told().events, found, after=after) if found is not None else None
+        if why is not None:
+            raise Skipped(why)
+
+    def found(self, shop: Workshop) -> Found | None:
+        """What people did so far to the pull request of the open proposal; None where there is none."""
+        published = (event for event in shop.ledger.told().events if event.type == "published")
+        tips = {str(event.data["tip"]) for event in published}
+        history, labels = shop.everything(), self.config.propose.labels
+        for item in (item for item in self.heard if item.pull.state == "open"):
+            proposal = history.proposal(item.pull.head)
+            if proposal is None or not proposal.open or proposal.simulated:
+                continue
+            if item.pull.base == proposal.base_branch:
+                return as_found(item, proposal, tips=tips, labels=labels)
+        return None
+
     def meet(self, shop: Workshop) -> tuple[Event, ...]:
         """What other clones recorded and what people did on the forge comes into the ledger; what came."""
         came: list[Event] = []
@@ -102,6 +124,7 @@ class Review:
             for pull in self.pulls
             if (proposal := history.proposal(pull.head)) is not None and _worth_asking(pull, proposal)
         ]
+        self.heard[:] = heard
         ears = Ears(
             history=history,
             published=[event for event in told if event.type == "published"],
@@ -121,6 +144,7 @@ class Review:
             if item.opened_again is not None and self.forge is not None:
                 for label in sorted(item.pull.labels & OURS.keys()):
                     self.forge.unlabel(item.pull.number, label)
+                    self.forge.update(item.pull.number, title=unmarked(item.pull.title))
 
     # --- after learning ---
 
@@ -142,19 +166,21 @@ class Review:
         forge = self._open_forge()
         asked = Asked(labels=self.config.propose.labels, reviewers=self.config.propose.reviewers)
         teller = Teller(forge, self.pulls, asked)
-        notes = teller.put_away(shop.everything().proposals)
         if proposal is None or (proposal.simulated and not self.simulated):
-            return Told(operation="closed" if notes else "none", notes=tuple(notes))
+            closed = teller.put_away(shop.everything().proposals, None, None)
+            return Told(operation="closed" if closed else "none", notes=tuple(closed))
         if frozen is not None:
-            return self._held(forge, proposal, frozen, notes)
-        told = teller.tell(proposal, page(shop, proposal, quotes=self.config.propose.quotes))
-        return replace(told, notes=(*notes, *told.notes))
+            told = self._held(forge, proposal, frozen)
+        else:
+            told = teller.tell(proposal, page(shop, proposal, quotes=self.config.propose.quotes))
+        closed = teller.put_away(shop.everything().proposals, proposal, told.pull)
+        return replace(told, notes=(*closed, *told.notes))
 
-    def _held(self, forge: Forge, proposal: Proposal, why: str, notes: list[str]) -> Told:
+    def _held(self, forge: Forge, proposal: Proposal, why: str) -> Told:
         pull = next((item for item in self.pulls if item.head == proposal.branch and item.state == "open"), None)
         if pull is not None:
             forge.comment(pull.number, "frozen", _FROZEN.format(why=why))
-        return Told(operation="held", pull=pull, url=pull.url if pull else None, notes=tuple(notes))
+        return Told(operation="held", pull=pull, url=pull.url if pull else None)
 
     def refuse_public(self, shop: Workshop) -> None:
         """Raises `SafetyError` where everybody could read what is proposed and nobody said that this is right."""

@@ -152,6 +152,7 @@ class Hub:
 
     def labeled(self, number: int, name: str) -> None:
         self.pulls[number] = replace(self.pulls[number], labels=self.pulls[number].labels | {name})
+        self._said(number, "labeled", ALICE, name)
 
     def base_deleted(self, number: int) -> None:
         self.pulls[number] = replace(self.pulls[number], state="closed")
@@ -160,6 +161,7 @@ class Hub:
 
     def approved(self, number: int) -> None:
         self.pulls[number] = replace(self.pulls[number], approved=True)
+        self._said(number, "reviewed", ALICE)
 
     def edited(self, number: int, before: str, after: str) -> None:
         body = self.pulls[number].body

@@ -29,7 +29,7 @@ PLACES = {
         ("bundle", "finishing", "keeping", "proposing", "outside", "rebuilding", "refusing", "reviewing"), "wiring"
     ),
     **dict.fromkeys(("pinning", "scheduled", "scheduling", "vitals"), "wiring"),
-    **dict.fromkeys(("hearing", "pulls", "unlearning", "waiting"), "keepers"),
+    **dict.fromkeys(("hearing", "pausing", "pulls", "unlearning", "waiting"), "keepers"),
     "commands": "commands",
     **dict.fromkeys(("cli", "__main__"), "door"),
 }

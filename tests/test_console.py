@@ -293,3 +293,14 @@ def test_a_chart_is_made_of_signs_in_a_pipe_and_drawn_on_a_terminal() -> None:
     assert f"{ESC}[31m" not in terminal.out
     assert terminal.out.count("\u2588") == 50 - terminal.out.count("\u2590")
     assert "#" not in terminal.out
+
+
+def test_no_value_is_more_than_one_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of steps in a workflow: who chose the value of one must not choose others. Elsewhere nothing is written."""
+    Console().outputs({"skipped": "nothing to do"})
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+
+    Console().outputs({"skipped": "paused\nready=true\r\n::error::no\x0b\u2028ready=true", "run-id": ""})
+
+    lines = (tmp_path / "output").read_text(encoding="utf-8").splitlines()
+    assert lines == ["skipped=paused ready=true ::error::no ready=true", "run-id="]

@@ -563,6 +563,7 @@ def test_what_was_done_is_told_in_order(hub: Hub, forge: Forge) -> None:
     assert [(item.kind, item.actor, item.text) for item in told] == [
         ("labeled", alice, "skillopt:reason/wrong"),
         ("commented", alice, "Not pnpm"),
+        ("reviewed", alice, ""),
         ("base_deleted", bob, ""),
         ("commented", bob, "No, thanks 🙂"),
         ("closed", bob, ""),
@@ -573,7 +574,7 @@ def test_what_was_done_is_told_in_order(hub: Hub, forge: Forge) -> None:
         ("closed", Actor(login="stale", bot=True), ""),
         ("closed", Actor(login="renovate[bot]", bot=True), ""),
     ]
-    assert [told[place].id for place in (0, 1, 3)] == ["event-102", "review-21", "comment-11"]
+    assert [told[place].id for place in (0, 1, 2, 4)] == ["event-102", "review-21", "review-22", "comment-11"]
     assert told[0].ts == _at(2)
     asked = [item.path for item in hub.asked if item.path.endswith("/permission")]
     assert len(asked) == len(set(asked)) == 2

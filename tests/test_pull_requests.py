@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -42,11 +43,18 @@ def night(repo: Repository, home: Path) -> Night:
     began = datetime.now(UTC)
     count = iter(range(100))
 
-    def call(script: Any = obedient, *, bundle: Path | None = None, varies: bool = False, **flags: Any) -> Ran:
+    def call(
+        script: Any = obedient,
+        *,
+        bundle: Path | None = None,
+        varies: bool = False,
+        local: bool = False,
+        **flags: Any,
+    ) -> Ran:
         config = load(repo.path, flags={"harvest.claude_home": str(home)} | flags)
         model, _ = choice(script, deterministic=not varies)
         at = began + timedelta(days=next(count))
-        options = Options(anew=True, pr=bundle is None, bundle=bundle)
+        options = Options(anew=True, pr=bundle is None and not local, bundle=bundle)
         return nightly.run(repo.path, config, options, model=model, clock=lambda: at, notify=lambda _: None)
 
     return call
@@ -59,7 +67,7 @@ def outcomes(invoke: Run) -> list[tuple[str, str | None, str | None]]:
     return [(item["type"], item["text"], item["reason"]) for item in reversed(events) if item["type"] in kinds]
 
 
-def test_the_first_night_opens_a_pull_request_and_the_second_writes_nothing(
+def test_the_first_night_opens_a_pull_request_and_the_next_ones_write_nothing(
     repo: Repository, home: Path, hub: Hub, night: Night
 ) -> None:
     """Ready, for its rule is proven; found again by its branch, and left alone as it says what it said."""
@@ -77,10 +85,10 @@ def test_the_first_night_opens_a_pull_request_and_the_second_writes_nothing(
     hub.writes.clear()
     refs = hub.server.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads")
 
-    second = night()
+    again = [night() for _ in range(3)]
 
     assert hub.writes == []
-    assert second.record["pull_request"] == first.record["pull_request"]
+    assert [ran.record["pull_request"] for ran in again] == [first.record["pull_request"]] * 3
     assert hub.server.git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads") == refs
 
 
@@ -349,6 +357,47 @@ def test_what_is_superseded_here_is_closed_there_marked_as_ours(
     assert outcomes(invoke) == [("rejected", RULE, "no")]
 
 
+def test_what_a_measured_proposal_takes_the_place_of_leads_to_it(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """Marked as ours before it is closed, by label and title; opened again it bears no mark, and stays open."""
+    sessions(home, repo, PNPM)
+    invoke("run", "--pr", "--allow-simulated")
+    title = hub.pulls[1].title
+    hub.writes.clear()
+
+    night()
+
+    assert hub.writes == ["create", "label", "label", "update", "comment", "close"]
+    assert (hub.pulls[1].state, hub.pulls[2].state) == ("closed", "open")
+    assert "skillopt:superseded" in hub.pulls[1].labels
+    assert hub.pulls[1].title == f"{title} - superseded"
+    assert hub.comments[1, "settled"].startswith("Superseded by\n- #2\n\nClosed by skillopt-git.")
+    hub.closed(2)
+    hub.reopened(1)
+    night()
+    assert (hub.pulls[1].state, hub.pulls[1].title) == ("open", title)
+
+
+def test_what_expired_leads_nowhere(repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run) -> None:
+    """Its branch went before anybody decided; what is proposed later did not take its place."""
+    sessions(home, repo, PNPM)
+    branch = night().record["branch"]
+    title = hub.pulls[1].title
+    expire(repo, branch)
+
+    night()
+
+    assert hub.pulls[1].title == f"{title} - expired"
+    assert hub.comments[1, "settled"].startswith("Closed by skillopt-git.")
+
+
+def expire(repo: Repository, branch: str) -> None:
+    """By hand, in this clone alone."""
+    repo.git("branch", "-D", branch)
+    repo.git("update-ref", "-d", f"refs/remotes/origin/{branch}")
+
+
 def test_a_draft_is_opened_as_one(repo: Repository, home: Path, hub: Hub, night: Night) -> None:
     sessions(home, repo, PNPM)
 
@@ -499,6 +548,167 @@ def test_a_pause_is_heard_before_the_job_that_learns(
     assert invoke("sync")["events"] == []
 
     assert (tmp_path / "output").read_text() == f"skipped=paused by the label skillopt:pause on {hub.pulls[1].url}\n"
+
+
+@pytest.mark.parametrize(
+    ("zone", "at", "day"),
+    [
+        ("UTC", "2026-03-28T23:30:00", "2026-03-28"),
+        ("Europe/Berlin", "2026-03-28T22:59:59", "2026-03-28"),
+        ("Europe/Berlin", "2026-03-28T23:30:00", "2026-03-29"),  # a day of 23 hours
+        ("Europe/Berlin", "2026-10-24T22:30:00", "2026-10-25"),  # and one of 25
+        ("Europe/Berlin", "2026-10-25T22:30:00", "2026-10-25"),
+        ("America/Los_Angeles", "2026-03-29T06:59:59", "2026-03-28"),
+    ],
+)
+def test_a_branch_has_the_date_of_the_configured_time_zone(
+    zone: str, at: str, day: str, repo: Repository, home: Path, hub: Hub
+) -> None:
+    """Whatever clock the machine goes by, and on the days on which clocks change too."""
+    sessions(home, repo, PNPM)
+    flags = {"harvest.claude_home": str(home), "harvest.lookback_hours": 0, "propose.time_zone": zone}
+    when = datetime.fromisoformat(at).replace(tzinfo=UTC)
+    model, _ = choice(obedient)
+
+    ran = nightly.run(
+        repo.path,
+        load(repo.path, flags=flags),
+        Options(pr=True),
+        model=model,
+        clock=lambda: when,
+        notify=lambda _: None,
+    )
+
+    assert ran.record["branch"] == hub.pulls[1].head == f"sleep/{day}"
+
+
+# --- nobody looks ------------------------------------------------------------------------------------------------
+
+
+def never(request: Request) -> Reply:
+    raise AssertionError(f"a model was asked to {request.purpose}")
+
+
+def test_nights_pause_while_nobody_looks_and_go_on_when_somebody_does(
+    repo: Repository,
+    home: Path,
+    hub: Hub,
+    night: Night,
+    invoke: Run,
+    say: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After seven that found the pull request as it was: then no model is asked and no night recorded."""
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+    sessions(home, repo, PNPM)
+    nights = [night() for _ in range(8)]
+    assert [ran.record["night"] for ran in nights] == list(range(1, 9))
+    assert invoke("sync")["paused"] == f"paused: {told_of(hub, nights[1])}"
+    assert (tmp_path / "output").read_text() == f"skipped=paused: {told_of(hub, nights[1])}\n"
+    (open_,) = invoke("status")["open"]
+    assert (open_["unread"], open_["paused"]) == (7, True)
+    assert "left alone for 7 nights; nights pause until somebody touches it\n" in say("status")
+    hub.said(1, "Marked as stale", STALE)
+    hub.said(1, "Nice tool!", GUEST)
+    hub.label(1, ["skillopt"])
+    before = repo.git("rev-parse", "refs/skillopt/ledger"), hub.server.git("for-each-ref")
+
+    for _ in range(2):
+        with pytest.raises(Skipped, match="was left alone for 7 nights, since"):
+            night(never)
+    assert (repo.git("rev-parse", "refs/skillopt/ledger"), hub.server.git("for-each-ref")) == before
+    assert night(never, **{"propose.pause_after": 8}).record["night"] == 9
+    with pytest.raises(Skipped, match="8 nights"):
+        night(never)
+
+    hub.said(1, "On it next week")
+
+    assert [night().record["night"] for _ in range(7)] == list(range(10, 17))
+    with pytest.raises(Skipped, match="7 nights"):
+        night(never)
+    hub.merged(1)
+    assert night().record["pull_request"] is None
+
+
+def told_of(hub: Hub, first: Ran) -> str:
+    return (
+        f"{hub.pulls[1].url} was left alone for 7 nights, since {first.record['started'][:10]}; nights go on when it "
+        "is merged, closed or commented on, or with propose.pause_after = 0"
+    )
+
+
+def test_a_run_that_is_paused_ends_well_and_says_why(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With whatever it is told by: one document, and a line in the summary of the step."""
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
+    monkeypatch.setattr(wiring, "SIMULATIONS", frozenset())
+    monkeypatch.setenv("SKILLOPT_PROPOSE_PAUSE_AFTER", "1")
+    sessions(home, repo, PNPM)
+    night()
+    night()
+
+    told = invoke("run", "--pr")
+
+    assert list(told) == ["v", "skipped"]
+    assert f"paused: {hub.pulls[1].url} was left alone for 1 night, since" in told["skipped"]
+    assert (tmp_path / "summary").read_text() == f"skipped: {told['skipped']}\n"
+
+
+def test_branches_alone_and_simulations_are_never_paused(
+    repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
+) -> None:
+    """Nobody is asked about a branch that stays here, and a simulation asks no model."""
+    sessions(home, repo, PNPM)
+    flags: dict[str, Any] = {"propose.pause_after": 1}
+    night(**flags)
+    night(**flags)
+    with pytest.raises(Skipped):
+        night(never, **flags)
+    repo.commit("Soon", {".skillopt.toml": "[propose]\npause_after = 1\n"})
+
+    assert invoke("run")["simulated"]
+    assert invoke("run", "--pr")["simulated"]
+    assert night(local=True, **flags).record["night"] == 3
+
+
+def test_a_refusal_by_a_verb_ends_a_pause(repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run) -> None:
+    """Though the pull request is still open: it is closed by the night that goes on."""
+    sessions(home, repo, PNPM)
+    flags: dict[str, Any] = {"propose.pause_after": 1}
+    branch = night(**flags).record["branch"]
+    night(**flags)
+    assert night(local=True, **flags).record["night"] == 3
+    with pytest.raises(Skipped):
+        night(never, **flags)
+
+    invoke("reject", branch, "--local", "--reason", "no")
+
+    assert night(**flags).record["night"] == 4
+    assert hub.pulls[1].state == "closed"
+
+
+def test_nights_in_two_jobs_count_too_and_what_a_bundle_says_of_it_does_not(
+    repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job that learns cannot see the pull request; the one that proposes notes what it found."""
+    monkeypatch.setenv("SKILLOPT_PROPOSE_PAUSE_AFTER", "2")
+    sessions(home, repo, PNPM)
+    night()
+    for count in (1, 2):
+        path = tmp_path / f"{count}.json"
+        night(bundle=path)
+        record = json.loads(path.read_text())
+        next(item for item in record["events"] if item["type"] == "run")["data"]["found"] = {"mark": "forged"}
+        path.write_text(json.dumps(record))
+        assert invoke("sync")["paused"] is None
+        invoke("propose", str(path))
+        invoke("propose", str(path))
+
+    assert "was left alone for 2 nights" in invoke("sync")["paused"]
+    hub.approved(1)
+    assert invoke("sync")["paused"] is None
 
 
 # --- in two jobs -------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillopt_git.commands.options import AsJson, Repo, workshop
+from skillopt_git.commands.options import AsJson, Repo, settings, workshop
 from skillopt_git.console import Console
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def command(repo: Repo = Path(), json: AsJson = False) -> None:
     """Say what is open, and what came of earlier proposals."""
     shop = workshop(repo)
-    record = _record(shop)
+    record = _record(shop, settings(repo).propose.pause_after)
     console = Console()
     if json:
         console.json(record)
@@ -27,7 +27,7 @@ def command(repo: Repo = Path(), json: AsJson = False) -> None:
         console.out(_sentences(record))
 
 
-def _record(shop: Workshop) -> dict[str, Any]:
+def _record(shop: Workshop, pause_after: int) -> dict[str, Any]:
     from skillopt_git.views import controls_view
     from skillopt_git.waiting import held  # here and below: what it needs would slow down every start
 
@@ -44,7 +44,7 @@ def _record(shop: Workshop) -> dict[str, Any]:
         "v": 1,
         "base": shop.base.branch,
         "base_commit": shop.base.commit,
-        "open": [_open(shop, item) for item in history.proposals if item.open],
+        "open": [_open(shop, item, pause_after) for item in history.proposals if item.open],
         "on_trial": [_on_trial(item) for item in history.apart],
         "tasks": list(held(shop.repo, shop.base)),
         "outcomes": {what: count for what, count in sorted(outcomes.items()) if count},
@@ -61,13 +61,17 @@ def _record(shop: Workshop) -> dict[str, Any]:
     }
 
 
-def _open(shop: Workshop, proposal: Proposal) -> dict[str, Any]:
+def _open(shop: Workshop, proposal: Proposal, pause_after: int) -> dict[str, Any]:
     from skillopt_git.branches import state
+    from skillopt_git.pausing import unread
 
+    nights = unread(shop.ledger.told().events, proposal.branch)
     return {
         "branch": proposal.branch,
         "simulated": proposal.simulated,
         "state": state(shop.repo, proposal),
+        "unread": nights,
+        "paused": 0 < pause_after <= nights,
         "edits": [
             {
                 "id": item.edit.id,
@@ -91,12 +95,17 @@ def _on_trial(item: OnTrial) -> dict[str, Any]:
 
 
 def _sentences(record: dict[str, Any]) -> str:
+    from skillopt_git.pausing import nights
+
     lines = [f"Base: {record['base']} at {record['base_commit'][:12]}"]
     for proposal in record["open"]:
         marks = ["simulated"] if proposal["simulated"] else []
         marks += [proposal["state"]] if proposal["state"] != "free" else []
         lines.append(f"\nOpen: {proposal['branch']}" + (f" ({', '.join(marks)})" if marks else ""))
         lines += [f"  {edit['id']}  {edit['verdict']}  {edit['target']}: {edit['text']}" for edit in proposal["edits"]]
+        if proposal["unread"]:
+            then = "; nights pause until somebody touches it" if proposal["paused"] else ""
+            lines.append(f"  its pull request was left alone for {nights(proposal['unread'])}{then}")
         lines.append(f"  show, adopt or reject it: `skillopt-git show {proposal['branch']}`")
     if not record["open"]:
         lines.append("\nNo open proposal.")

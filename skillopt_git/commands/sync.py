@@ -12,6 +12,7 @@ from skillopt_git.errors import Skipped
 if TYPE_CHECKING:
     from skillopt_git.model import Event
     from skillopt_git.reviewing import Review
+    from skillopt_git.workshop import Workshop
 
 
 def command(repo: Repo = Path(), json: AsJson = False) -> None:
@@ -26,26 +27,31 @@ def command(repo: Repo = Path(), json: AsJson = False) -> None:
     console = Console()
     if other.unasked:
         console.note(f"no forge was asked: {other.unasked}")
-    console.outputs(_outputs(other))
+    paused = _paused(shop, other)
+    console.outputs({"skipped": paused} if paused else {})
     if json:
         from skillopt_git.schema import dump
 
-        console.json({"v": 1, "remote": other.remote.name, "forge": other.name, "events": [dump(item) for item in new]})
+        record = {"v": 1, "remote": other.remote.name, "forge": other.name, "paused": paused}
+        console.json(record | {"events": [dump(item) for item in new]})
         return
     where = f"{other.remote.name} and {other.name}" if other.name else other.remote.name
     console.out(f"{len(new):,} new events, from {where}." if new else f"Nothing new from {where}.")
     for event in new:
         if event.edit is not None and event.type not in ("gate", "trial"):
             console.out(f"  {_sentence(event)}")
+    if paused:
+        console.out(paused)
 
 
-def _outputs(other: Review) -> dict[str, str]:
-    """For the steps that follow in a workflow: a pause was heard, and need not be heard again before learning."""
+def _paused(shop: Workshop, other: Review) -> str | None:
+    """Why nights are paused, also for the steps that follow in a workflow: it need not be heard again to learn."""
     try:
         other.refuse_paused()
+        other.refuse_unread(shop)
     except Skipped as paused:
-        return {"skipped": paused.message}
-    return {}
+        return paused.message
+    return None
 
 
 def _sentence(event: Event) -> str:

@@ -106,12 +106,14 @@ def comment(data: Table, writes: Writes) -> ForgeEvent:
 
 
 def review(data: Table, writes: Writes) -> ForgeEvent | None:
-    """What is said with a verdict is a comment; None where nothing is, or it is not handed in yet."""
-    if not data["body"] or data["state"] == "PENDING":
+    """What is said with a verdict is a comment, and a verdict alone or words on single lines are a review; None for
+    one that is not handed in yet."""
+    if data["state"] == "PENDING":
         return None
-    return _said(f"review-{data['id']}", data, str(data["submitted_at"]), writes)
+    kind: ForgeEventKind = "commented" if data["body"] else "reviewed"
+    return _said(f"review-{data['id']}", data, str(data["submitted_at"]), writes, kind)
 
 
-def _said(id_: str, data: Table, ts: str, writes: Writes) -> ForgeEvent:
+def _said(id_: str, data: Table, ts: str, writes: Writes, kind: ForgeEventKind = "commented") -> ForgeEvent:
     author = _judged(data["user"], str(data.get("author_association", "")), writes)
-    return ForgeEvent(id=id_, kind="commented", actor=author, ts=ts, text=str(data["body"] or ""))
+    return ForgeEvent(id=id_, kind=kind, actor=author, ts=ts, text=str(data["body"] or ""))
