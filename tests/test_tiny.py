@@ -25,14 +25,16 @@ each_case = pytest.mark.parametrize("name", CASES)
 @each_case
 def test_a_recorded_night_ends_as_it_should(name: str, tmp_path: Path) -> None:
     """The real answers, judged and weighed anew."""
-    found = figures(night(CASES[name], tmp_path, RECORDINGS / f"{name}.jsonl"))
+    found = figures(CASES[name], night(CASES[name], tmp_path, RECORDINGS / f"{name}.jsonl"))
 
     assert found.verdict in CASES[name].right, found
 
 
 def test_the_page_tells_what_the_recordings_come_to(tmp_path: Path) -> None:
     """Row for row."""
-    found = {name: figures(night(CASES[name], tmp_path / name, RECORDINGS / f"{name}.jsonl")) for name in CASES}
+    found = {
+        name: figures(CASES[name], night(CASES[name], tmp_path / name, RECORDINGS / f"{name}.jsonl")) for name in CASES
+    }
 
     assert table(found) in PAGE.read_text(encoding="utf-8")
 
@@ -40,7 +42,7 @@ def test_the_page_tells_what_the_recordings_come_to(tmp_path: Path) -> None:
 def test_a_recording_answers_nothing_that_was_not_asked(tmp_path: Path) -> None:
     """Another proposal is another night: its questions were never put to the model."""
     with pytest.raises(SkilloptError, match=re.escape("no answer")):
-        night(CASES["spanish"], tmp_path, RECORDINGS / "pnpm.jsonl")
+        night(CASES["ticket"], tmp_path, RECORDINGS / "pnpm.jsonl")
 
 
 @pytest.mark.e2e
@@ -48,7 +50,7 @@ def test_a_recording_answers_nothing_that_was_not_asked(tmp_path: Path) -> None:
 def test_the_model_itself_ends_a_night_as_it_should(name: str, tmp_path: Path) -> None:
     """Margins, not texts: a model of this size answers the same question differently each time."""
     with served() as url:
-        found = figures(night(CASES[name], tmp_path, tmp_path / "recording.jsonl", url=url))
+        found = figures(CASES[name], night(CASES[name], tmp_path, tmp_path / "recording.jsonl", url=url))
 
     assert found.verdict in CASES[name].right, found
     if "strong" in CASES[name].right:

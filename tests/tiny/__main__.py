@@ -19,7 +19,7 @@ def main(names: list[str]) -> None:
         for name in names or CASES:
             with TemporaryDirectory() as folder:
                 ran = night(CASES[name], Path(folder), RECORDINGS / f"{name}.jsonl", url=url)
-            found[name] = figures(ran)
+            found[name] = figures(CASES[name], ran)
             print(name, found[name], *ran.view.notes, sep="\n  ", flush=True)
     print(table(found))
 

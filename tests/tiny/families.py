@@ -60,21 +60,6 @@ PNPM = Family(
         Check(op="not_contains", arg="yarn"),
     ),
 )
-SPANISH = Family(
-    rule="Answer in Spanish.",
-    asks=(
-        "Which HTTP status says that a resource was not found?",
-        "What is the default port of PostgreSQL?",
-        "Which git command shows who last changed each line?",
-        "Which HTTP method deletes a resource?",
-        "What is the file extension of a Python module?",
-        "Which SQL keyword removes duplicate rows from a result?",
-        "What is the default branch name of a new git repository today?",
-        "Which Python keyword defines a function?",
-        "Which Linux command lists the files of a folder?",
-    ),
-    checks=(Check(op="regex", arg=r"(?i)\b(el|los|las|es|del|una|para|con|por)\b", role="outcome"),),
-)
 TICKET = Family(
     rule="Begin every commit message with ACME-7 and a colon.",
     asks=(
@@ -128,7 +113,6 @@ class Case:
 
 CASES: Mapping[str, Case] = {
     "pnpm": Case(family=PNPM, proposed=PNPM.rule, right=("strong",)),
-    "spanish": Case(family=SPANISH, proposed=SPANISH.rule, right=("strong",)),
     "ticket": Case(family=TICKET, proposed=TICKET.rule, right=("strong",)),
     "null": Case(family=PNPM, proposed="Treat every colleague with respect.", right=("inconclusive",)),
     "harmful": Case(

@@ -77,8 +77,9 @@ def night(case: Case, folder: Path, recording: Path, *, url: str = "") -> Ran:
     return nightly.run(repo.path, config, Options(), model=choice, clock=lambda: NIGHT, notify=lambda _: None)
 
 
-def figures(ran: Ran) -> Figures:
-    (candidate,) = ran.learned.candidates
+def figures(case: Case, ran: Ran) -> Figures:
+    """Of the rule for the case's own wish."""
+    (candidate,) = [item for item in ran.learned.candidates if item.edits[0].need == case.family.need]
     primary, guard = _counts(candidate, "primary"), _counts(candidate, "guard")
     return Figures(
         verdict=candidate.verdict,

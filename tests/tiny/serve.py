@@ -1,8 +1,8 @@
 """A model behind an OpenAI-compatible server on this machine: `python -m tests.tiny.serve MODEL.gguf PORT`.
 
 One slot, for more gain nothing on few processors. What it answers varies, as with any model; that nights can be
-recomputed is the recording's doing. It ends with SIGTERM, and with its standard input, so that it never outlives whoever
-started it.
+recomputed is the recording's doing. It ends with SIGTERM, and with its standard input, so that it never outlives
+whoever started it.
 """
 
 from __future__ import annotations
