@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+
+def program(path: Path, python: str) -> None:
+    """A program written in Python, at `path`. The first line of a script could not name an interpreter whose path has a
+    blank in it."""
+    script = path.with_suffix(".py")
+    script.write_text(python)
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n')
+    path.chmod(0o755)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import stat
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from skillopt_git.doors import Asked, Opened, probe
 from skillopt_git.errors import SafetyError
 from skillopt_git.model import Check
 from skillopt_git.ports import CallFailed, Reply, Request, Usage
+from tests.helpers import program
 from tests.learning import task
 
 KEY = "sk-ant-test-0123456789abcdef"
@@ -36,7 +36,7 @@ ASK = Request(role="target", purpose="rollout", ask="Add lodash", context="Earli
 USAGE = Usage(input_tokens=20, output_tokens=5, cost_usd=0.25, cached_tokens=7, written_tokens=3)
 
 # It says what `plan.json` beside it has for it, and notes how it was called.
-PROGRAM = """#!{python}
+PROGRAM = """
 import json, os, signal, subprocess, sys, time
 here = os.path.dirname(os.path.abspath(__file__))
 if sys.argv[1:] == ["--version"]:
@@ -45,7 +45,7 @@ if sys.argv[1:] == ["--version"]:
     sys.exit()
 plan = json.load(open(here + "/plan.json"))
 system = sys.argv[sys.argv.index("--system-prompt-file") + 1]
-modes = {{path: os.stat(path).st_mode & 0o777 for path in (system, os.path.dirname(system), os.getcwd())}}
+modes = {path: os.stat(path).st_mode & 0o777 for path in (system, os.path.dirname(system), os.getcwd())}
 json.dump(dict(words=sys.argv[1:], cwd=os.getcwd(), there=os.listdir(), environ=dict(os.environ), modes=modes,
     stdin=sys.stdin.read(), system=open(system).read()), open(here + "/call.json", "w"))
 if plan.get("child"):
@@ -68,9 +68,7 @@ class Fake:
     @classmethod
     def create(cls, folder: Path) -> Fake:
         folder.mkdir()
-        program = folder / "claude"
-        program.write_text(PROGRAM.format(python=sys.executable))
-        program.chmod(0o755)
+        program(folder / "claude", PROGRAM)
         return cls(folder)
 
     def plan(self, out: bytes | Mapping[str, Any], **plan: Any) -> None:

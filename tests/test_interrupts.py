@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers import Repository
+from tests.helpers import Repository, program
 from tests.modelserver import Asked, Broken, Given, Said, serving
 from tests.nights import PNPM, sessions
 
@@ -32,7 +32,7 @@ FOUND = {
     "stop_reason": "end_turn",
 }
 # It says that it is there; asked anything else it hangs, and so does a program of its own.
-HANGING = """#!{python}
+HANGING = """
 import os, subprocess, sys, time
 if sys.argv[1:] == ["--version"]:
     print("9.8.7 (Claude Code)")
@@ -116,8 +116,7 @@ def test_programs_end_with_the_run(by: signal.Signals, repo: Repository, home: P
     pids, folder, temporary = tmp_path / "pids", tmp_path / "bin", tmp_path / "temporary"
     for made in (pids, folder):
         made.mkdir()
-    (folder / "claude").write_text(HANGING.format(python=sys.executable, found=json.dumps(FOUND), pids=str(pids)))
-    (folder / "claude").chmod(0o755)
+    program(folder / "claude", HANGING.format(found=json.dumps(FOUND), pids=str(pids)))
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
     with night(repo, home, temporary, backend="claude", PATH=path) as run:
         until(lambda: len([item for item in pids.iterdir() if item.read_text()]) >= 2)

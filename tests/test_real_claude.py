@@ -275,7 +275,7 @@ for word; do
     shift
     [ "$word" = --no-session-persistence ] || set -- "$@" "$word"
 done
-exec {client} "$@"
+exec "{client}" "$@"
 """
 
 
