@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from skillopt_git.around import Around
 from skillopt_git.ports import Backend, CallFailed, FailureKind, Reply, Request, Usage
 from skillopt_git.prices import Rates
 from skillopt_git.purse import Amount, Purse, most_input
@@ -29,7 +30,7 @@ class Beyond:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budgeted:
+class Budgeted(Around):
     """`together`: the inner backend wants what is asked at once in one call; else each request is reserved, asked and
     settled before the next. `attempts` are made at most before a time-out is told of."""
 
@@ -39,30 +40,6 @@ class Budgeted:
     together: bool = False
     attempts: int = 1
     beyond: Beyond = field(default_factory=Beyond)
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def model(self) -> str:
-        return self.inner.model
-
-    @property
-    def deterministic(self) -> bool:
-        return self.inner.deterministic
-
-    @property
-    def simulated(self) -> bool:
-        return self.inner.simulated
-
-    @property
-    def settings(self) -> Mapping[str, str | int | float | bool]:
-        return self.inner.settings
-
-    @property
-    def knows(self) -> str:
-        return self.inner.knows
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         results: list[Reply | CallFailed] = []

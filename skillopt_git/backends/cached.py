@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from skillopt_git.around import Around
 from skillopt_git.errors import ConfigError
 from skillopt_git.ids import canonical_json
 from skillopt_git.ports import Backend, CallFailed, Reply, Request, Usage
@@ -21,36 +22,12 @@ from skillopt_git.whole import write
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cached:
+class Cached(Around):
     inner: Backend
     folder: Path
     templates: str  # digest of the prompt templates
     redact: Callable[[str], str]
     aside: Callable[[Path], None]  # keeps what is damaged out of the way
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def model(self) -> str:
-        return self.inner.model
-
-    @property
-    def deterministic(self) -> bool:
-        return self.inner.deterministic
-
-    @property
-    def simulated(self) -> bool:
-        return self.inner.simulated
-
-    @property
-    def settings(self) -> Mapping[str, str | int | float | bool]:
-        return self.inner.settings
-
-    @property
-    def knows(self) -> str:
-        return self.inner.knows
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         paths = [self._path(request) for request in requests]

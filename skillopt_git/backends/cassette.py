@@ -21,6 +21,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal
 
+from skillopt_git.around import Around
 from skillopt_git.config import Replay
 from skillopt_git.doors import About, Asked, Opened, Question, question
 from skillopt_git.errors import ConfigError
@@ -181,29 +182,13 @@ def recorded(opened: Opened, tape: Tape, asked: Asked) -> Opened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorder:
+class Recorder(Around):
     """A backend with a tape running. Probes are not on it: whether a model is there is asked of the model."""
 
     inner: Backend
     tape: Tape
     prompts: Prompts
     redact: Callable[[str], str]
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def model(self) -> str:
-        return self.inner.model
-
-    @property
-    def deterministic(self) -> bool:
-        return self.inner.deterministic
-
-    @property
-    def simulated(self) -> bool:
-        return self.inner.simulated
 
     @property
     def settings(self) -> Mapping[str, str | int | float | bool]:

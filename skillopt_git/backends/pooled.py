@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Thread
 from time import monotonic
 
+from skillopt_git.around import Around
 from skillopt_git.doors import steady_first
 from skillopt_git.ports import Backend, CallFailed, Reply, Request
 
@@ -16,7 +17,7 @@ WORTH_CACHING = 4_000  # characters of documents: about where providers begin to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pooled:
+class Pooled(Around):
     """`jobs` calls of `inner` are under way at most; one at a time needs no threads. `leave` is called when the run is
     broken off, and sees to it that calls end which would not end soon.
 
@@ -28,30 +29,6 @@ class Pooled:
     jobs: int
     leave: Callable[[], None] = lambda: None
     sent: list[str] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def model(self) -> str:
-        return self.inner.model
-
-    @property
-    def deterministic(self) -> bool:
-        return self.inner.deterministic
-
-    @property
-    def simulated(self) -> bool:
-        return self.inner.simulated
-
-    @property
-    def settings(self) -> Mapping[str, str | int | float | bool]:
-        return self.inner.settings
-
-    @property
-    def knows(self) -> str:
-        return self.inner.knows
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         if self.jobs == 1 or len(requests) < 2:
