@@ -28,7 +28,7 @@ from skillopt_git.pairing import mark
 from skillopt_git.ports import CallFailed, Gated, Listener
 from skillopt_git.recall import History, told_refusals
 from skillopt_git.reflection import Reflection, reflect
-from skillopt_git.replay import NONE_USED, Rollout, raise_dead, raise_spent, replay
+from skillopt_git.replay import NONE_USED, Rollout, Round, raise_dead, raise_spent, replay
 from skillopt_git.routing import Routing
 from skillopt_git.rulings import OnTrial
 from skillopt_git.sieve import Sieve, proposable
@@ -211,26 +211,24 @@ class Night:
             raise MeasurementInvalid(f"no training task could be measured: {self._failed()}{first}")
         return found
 
-    def _replay(self, tasks: Sequence[Task], documents: Documents, sample: str = "") -> tuple[Rollout, ...]:
-        models = self.models
-        rollouts = replay(
-            tasks,
-            documents,
-            target=models.target,
-            judge=models.judge,
-            sample=sample,
+    def _replay(self, rounds: Sequence[Round]) -> tuple[tuple[Rollout, ...], ...]:
+        found = replay(
+            rounds,
+            target=self.models.target,
+            judge=self.models.judge,
             notify=self.notify,
             used=self.used,
             tonight=self._tonight,
         )
-        self.replayed.update({task.id: task for task in tasks if not is_variant(task)})
+        rollouts = [item for same in found for item in same]
+        self.replayed.update({item.task.id: item.task for item in rollouts if not is_variant(item.task)})
         self.rollouts.extend(rollouts)
         failed = [item.failure for item in rollouts if item.failure is not None]
         raise_spent(failed)
         self.failures.extend(failed)
         if len(failed) == len(rollouts):
             self._raise_dead(failed)
-        return rollouts
+        return found
 
     def _failed(self) -> str:
         """The failures so far by kind, the most frequent first."""

@@ -30,6 +30,7 @@ from skillopt_git.model import (
     Score,
     Task,
 )
+from skillopt_git.replay import Round
 from skillopt_git.soundness import told_sessions
 from skillopt_git.weighing import BENEFIT, FIRST_PAIRS, SUSPECT_OF, Measured, Weighed, futile, suspects, weigh
 
@@ -201,16 +202,21 @@ class _Measuring:
         return known + len(self.scores.get(task.id, ())) + 1
 
     def _measure(self, tasks: Sequence[Task], pairs: int) -> None:
-        """Both arms in turn, so that what changes with time changes both."""
+        """Both arms of a pair one after the other, so that what changes with time changes both; and all that need not
+        be known before the next is asked at once."""
         self.tasks.update({task.id: task for task in tasks})
-        for _ in range(pairs):
-            numbers = {task.id: self._number(task) for task in tasks}
-            for number in sorted(set(numbers.values())):
-                own = [task for task in tasks if numbers[task.id] == number]
-                sample = f"{self.name}/{number}"
-                arms = [self.bench.replay(own, documents, sample) for documents in (self.base, self.cand)]
-                for base, cand in zip(*arms, strict=True):
-                    self.scores.setdefault(base.task.id, []).append((base.score, cand.score))
+        first = {task.id: self._number(task) for task in tasks}
+        numbers = sorted({number + more for number in first.values() for more in range(pairs)})
+        rounds = [
+            Round([task for task in tasks if first[task.id] <= number < first[task.id] + pairs], documents, sample)
+            for number in numbers
+            for sample in (f"{self.name}/{number}",)
+            for documents in (self.base, self.cand)
+        ]
+        answers = self.bench.replay(rounds)
+        for bases, cands in zip(answers[::2], answers[1::2], strict=True):
+            for base, cand in zip(bases, cands, strict=True):
+                self.scores.setdefault(base.task.id, []).append((base.score, cand.score))
 
     def _tonight(self) -> list[EvidenceTask]:
         return [self._row(self.tasks[name], pairs) for name, pairs in self.scores.items()]

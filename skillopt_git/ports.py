@@ -133,10 +133,10 @@ class Judge(Protocol):
     @property
     def deterministic(self) -> bool: ...
     def score(
-        self, answers: Sequence[tuple[Task, Reply]], sample: str = "", tonight: str = ""
+        self, answers: Sequence[tuple[Task, Reply]], samples: Sequence[str] = (), tonight: str = ""
     ) -> Sequence[Score | CallFailed]:
-        """`sample` is the one that the answers were given in: a ruling counts for no other, whatever they say.
-        `tonight` begins the samples of what is asked anew each night."""
+        """`samples` are those that the answers were given in, none where they had none: a ruling counts for no other,
+        whatever they say. `tonight` begins the samples of what is asked anew each night."""
         ...
 
 

@@ -113,8 +113,8 @@ def run_on(
     backend = Scripted(script=acts(answer), deterministic=False)
     judge = models(backend, held_out).judge
 
-    def again(items: Any, documents: Any, sample: str = "") -> Any:
-        return replay(items, documents, target=backend, judge=judge, sample=sample, notify=lambda _: None)
+    def again(rounds: Any) -> Any:
+        return replay(rounds, target=backend, judge=judge, notify=lambda _: None)
 
     bench = Bench(
         target=backend,

@@ -40,8 +40,8 @@ def tried(
     backend = Scripted(script=acts(script, judge=judge), deterministic=False)
     given = models(backend, held_out)
 
-    def again(tasks: Any, documents: Any, sample: str = "") -> Any:
-        return replay(tasks, documents, target=backend, judge=given.judge, sample=sample, notify=lambda _: None)
+    def again(rounds: Any) -> Any:
+        return replay(rounds, target=backend, judge=given.judge, notify=lambda _: None)
 
     bench = Bench(
         target=backend,
