@@ -1,9 +1,8 @@
 """Which models play the two roles of a run, and what stands between them and the stages.
 
-stages -> Cached -> Pooled -> Cached -> (a tape that records) -> Budgeted -> the backend
+stages -> Pooled -> Cached -> (a tape that records) -> Budgeted -> the backend
 
-What is remembered, or on the tape, costs nothing. The outer memory is asked before anything is, the inner one keeps
-each answer as it comes, whatever becomes of the others.
+What is remembered, or on the tape, costs nothing. Each answer is kept as it comes, whatever becomes of the others.
 """
 
 from __future__ import annotations
@@ -266,13 +265,12 @@ def models(
             purse.close()
         programs.end()
 
-    def kept(opened: Opened) -> Backend:
-        if opened.together or opened.backend.simulated:
-            return remembered(inner=opened.backend)
-        return remembered(inner=Pooled(inner=remembered(inner=opened.backend), jobs=jobs, leave=leave))
+    def asked(opened: Opened) -> Backend:
+        kept = remembered(inner=opened.backend)
+        return kept if opened.together or opened.backend.simulated else Pooled(inner=kept, jobs=jobs, leave=leave)
 
-    answering = kept(target)
-    reflecting = answering if optimizer is target else kept(optimizer)
+    answering = asked(target)
+    reflecting = answering if optimizer is target else asked(optimizer)
 
     def settle() -> None:
         for opened in (target,) if optimizer is target else (target, optimizer):

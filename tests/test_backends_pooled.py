@@ -172,3 +172,12 @@ def test_single_failures_end_nothing(jobs: int, kind: FailureKind, good: str) ->
     Pooled(inner=Scripted(script=failing), jobs=jobs).complete(asks(count=26))
 
     assert failing.asked == 26
+
+
+def test_what_is_wanted_twice_is_asked_once() -> None:
+    """Both get the one answer."""
+    failing = Failing("timeout", frozenset("0123456789"))
+
+    found = Pooled(inner=Scripted(script=failing), jobs=3).complete([*asks(), *asks()])
+
+    assert (len(found), failing.asked) == (12, 6)

@@ -36,6 +36,11 @@ class Pooled(Around):
     sent: list[str] = field(default_factory=list)
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
+        wanted = list(dict.fromkeys(requests))  # what is wanted twice is asked once
+        found = dict(zip(wanted, self._each(wanted), strict=True))
+        return [found[request] for request in requests]
+
+    def _each(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         results: dict[int, Reply | CallFailed] = {}
         if self.jobs == 1 or len(requests) < 2:
             for place, request in enumerate(requests):
