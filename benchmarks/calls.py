@@ -190,7 +190,9 @@ def tasks() -> tuple[Task, ...]:
 def ours(address: str, jobs: int, folder: Path) -> Models:
     """The wiring of a night."""
     chosen = Replay(backend="openai", model="acme-1", base_url=f"{address}/v1", jobs=jobs, api="chat", send="mined")
-    door = chosen_model(Config(replay=chosen), {}).open(Private(folder), Redactor(b"benchmark"), SHIPPED)
+    door = chosen_model(Config(replay=chosen), {}).open(
+        Private(folder), Redactor(b"benchmark"), SHIPPED, lambda _: None
+    )
     return door(tasks(), {})
 
 

@@ -97,7 +97,7 @@ def run(
 ) -> Ran:
     """One night in the repository at `path`, from now on; `clock` tells the time."""
     shop = open_workshop(path, config, now=clock(), simulated=model.simulated)
-    door = model.open(shop.private, shop.redact, wiring.prompts(shop.repo, shop.base))
+    door = model.open(shop.private, shop.redact, wiring.prompts(shop.repo, shop.base), notify)
     with shop.private.lock() if options.records else _unlocked():
         review = _review(shop, config, options)
         shop = review.at_base(shop) if review is not None and options.pr else shop
@@ -147,7 +147,7 @@ def expected(
 ) -> tuple[Workshop, Inputs, Known]:
     """What a run would start from. Nothing is asked of a model, and nothing is recorded."""
     shop = open_workshop(path, config, now=now, simulated=model.simulated)
-    door = model.open(shop.private, shop.redact, wiring.prompts(shop.repo, shop.base))
+    door = model.open(shop.private, shop.redact, wiring.prompts(shop.repo, shop.base), notify)
     run = _Run(shop, config, options, door, lambda: now, notify, model)
     inputs = run.inputs(wiring.teachable(config, shop.repo, shop.base).teachable, shop.history())
     return shop, inputs, gather(inputs, config=config, now=now, notify=notify)

@@ -271,6 +271,15 @@ class Mined:
 
 
 @dataclass(frozen=True, slots=True)
+class Asking:
+    """`done` of `total` calls that were asked for at once have ended."""
+
+    purpose: Purpose
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Called:
     purpose: Purpose
     done: int
@@ -291,5 +300,5 @@ class Gated:
     verdict: Verdict
 
 
-LearningEvent: TypeAlias = Scanned | Harvested | Mined | Called | Reflected | Gated
+LearningEvent: TypeAlias = Scanned | Harvested | Mined | Asking | Called | Reflected | Gated
 Listener: TypeAlias = Callable[[LearningEvent], None]

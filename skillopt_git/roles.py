@@ -27,7 +27,7 @@ from skillopt_git.errors import UsageError
 from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.learned import Models
 from skillopt_git.model import Task
-from skillopt_git.ports import Backend, Role, Usage
+from skillopt_git.ports import Backend, Listener, Role, Usage
 from skillopt_git.private import Private
 from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.purse import Purse
@@ -66,7 +66,7 @@ class ModelChoice:
     """
 
     simulated: bool
-    open: Callable[[Private, Redactor, Prompts], ModelDoor]
+    open: Callable[[Private, Redactor, Prompts, Listener], ModelDoor]
     only_reviewed: bool = False
     by_model: bool = False
 
@@ -127,7 +127,7 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
     refuse_unasked(going, config.replay.send)
     by_model = mines(config, going[1], simulated=simulated == {True})
 
-    def opened(private: Private, redact: Redactor, prompts: Prompts) -> ModelDoor:
+    def opened(private: Private, redact: Redactor, prompts: Prompts, notify: Listener) -> ModelDoor:
         purse = None if simulated == {True} else spending.opened(config.budget, private, now=datetime.now(UTC))
 
         def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
@@ -143,7 +143,9 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
             same = replace(both[1], role="target") == both[0] and both[0].backend != "cassette"
             optimizer = target if same else through(1)
             jobs = config.replay.jobs
-            return models(target, optimizer, tasks, private, redact, jobs=jobs, prompts=prompts, purse=purse)
+            return models(
+                target, optimizer, tasks, private, redact, jobs=jobs, prompts=prompts, purse=purse, notify=notify
+            )
 
         return door
 
@@ -256,6 +258,7 @@ def models(
     jobs: int = 1,
     prompts: Prompts = SHIPPED,
     purse: Purse | None = None,
+    notify: Listener = lambda _: None,
 ) -> Models:
     """Both roles, remembered and with so many calls at once, with the judge that these tasks need."""
     remembered = partial(Cached, folder=private.cache, templates=prompts.digest, redact=redact, aside=private.aside)
@@ -267,7 +270,9 @@ def models(
 
     def asked(opened: Opened) -> Backend:
         kept = remembered(inner=opened.backend)
-        return kept if opened.together or opened.backend.simulated else Pooled(inner=kept, jobs=jobs, leave=leave)
+        if opened.together or opened.backend.simulated:
+            return kept
+        return Pooled(inner=kept, jobs=jobs, leave=leave, notify=notify)
 
     answering = asked(target)
     reflecting = answering if optimizer is target else asked(optimizer)

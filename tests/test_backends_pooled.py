@@ -14,7 +14,7 @@ from skillopt_git.backends import pooled
 from skillopt_git.backends.pooled import ENOUGH, WORTH_CACHING, Pooled
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.doors import spoken
-from skillopt_git.ports import CallFailed, FailureKind, Reply, Request
+from skillopt_git.ports import Asking, CallFailed, FailureKind, LearningEvent, Reply, Request
 from skillopt_git.prompts import SHIPPED
 
 LONG = "This is how we work.\n" * (WORTH_CACHING // 20)
@@ -136,6 +136,15 @@ def test_whoever_is_interrupted_asks_for_no_more_and_leaves(monkeypatch: pytest.
     assert leaving != []
     time.sleep(0.1)
     assert len(begun) == 3
+
+
+def test_each_answer_is_told_one_after_the_other() -> None:
+    """Of many that take long, somebody who watches sees how far they are."""
+    heard: list[LearningEvent] = []
+
+    Pooled(inner=Scripted(script=Slow()), jobs=3, notify=heard.append).complete(asks(("CLAUDE.md", LONG), count=5))
+
+    assert heard == [Asking("rollout", done, 5) for done in range(1, 6)]
 
 
 @dataclass

@@ -329,7 +329,7 @@ def test_what_is_on_a_tape_already_is_paid_once(tmp_path: Path) -> None:
     config = Config(replay=replay, budget=Budget(tokens=100_000))
     asks = [Request(role="target", purpose="rollout", ask=f"Task {number}") for number in range(3)]
     for known, fresh in ((2, 2), (3, 1)):
-        door = roles.chosen_model(config).open(private, Redactor(b"key"), SHIPPED)
+        door = roles.chosen_model(config).open(private, Redactor(b"key"), SHIPPED, lambda _: None)
         models = door((), {})
         assert all(isinstance(item, Reply) for item in models.target.complete(asks[:known]))
         assert (models.used.calls, models.used.tokens) == (fresh, fresh * ONE)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Thread
+from threading import Lock, Thread
 from time import monotonic
 
 from skillopt_git.around import Around
 from skillopt_git.doors import steady_first
-from skillopt_git.ports import Backend, CallFailed, Reply, Request
+from skillopt_git.ports import Asking, Backend, CallFailed, Listener, Reply, Request
 from skillopt_git.replay import DEAD
 
 MOMENT = 1.0  # seconds that calls under way have when a run is broken off
@@ -21,7 +21,7 @@ WORTH_CACHING = 4_000  # characters of documents: about where providers begin to
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pooled(Around):
     """`jobs` calls of `inner` are under way at most; one at a time needs no threads. `leave` is called when the run is
-    broken off, and sees to it that calls end which would not end soon.
+    broken off, and sees to it that calls end which would not end soon. `notify` hears of each answer, of one at a time.
 
     Where many requests share long documents, one goes first, so that the others find them in the provider's cache;
     there is no need where most of them were `sent` before, as with an edit at the end of a document.
@@ -33,6 +33,7 @@ class Pooled(Around):
     inner: Backend
     jobs: int
     leave: Callable[[], None] = lambda: None
+    notify: Listener = lambda _: None
     sent: list[str] = field(default_factory=list)
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
@@ -55,12 +56,15 @@ class Pooled(Around):
     def _at_once(self, requests: Sequence[Request], places: Sequence[int], into: dict[int, Reply | CallFailed]) -> None:
         """The threads are daemons, so that nobody who leaves has to wait for a server that hangs. What one of them
         raises is raised here, once the others have ended what they had begun."""
-        left, faults = deque(places), list[BaseException]()
+        left, faults, telling = deque(places), list[BaseException](), Lock()
 
         def work() -> None:
             while _hopeless(into) is None and (place := _next(left)) is not None:
                 try:
-                    into[place] = self._one(requests[place])
+                    answer = self._one(requests[place])
+                    with telling:
+                        into[place] = answer
+                        self.notify(Asking(requests[place].purpose, len(into), len(requests)))
                 except BaseException as fault:  # noqa: BLE001 - a thread has nobody to raise it to
                     faults.append(fault)
                     left.clear()
