@@ -209,6 +209,8 @@ def test_whatever_ends_a_call_it_is_settled(ended: type[BaseException], together
         Usage(5, 10, cost_usd=-1.0),
         Usage(5, 10, cost_usd=float("nan")),
         Usage(5, 10, cost_usd=float("inf")),
+        Usage(10**400, 10),
+        Usage(5, 10, cost_usd=1e300),
     ],
 )
 def test_a_usage_that_cannot_be_counts_as_none(usage: Usage) -> None:

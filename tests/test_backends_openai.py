@@ -480,6 +480,27 @@ def test_a_key_that_a_server_repeats_is_taken_out(opened: Open, api: Api) -> Non
 
 
 @both_apis
+def test_a_password_in_the_address_and_headers_of_ones_own_are_taken_out(opened: Open, api: Api) -> None:
+    """A server may repeat whatever it was told."""
+    with serving(refusal(401, "no correct-horse, no header-secret")) as server:
+        address = server.address.replace("//", "//alice:correct-horse@")
+        environ = {"OPENAI_API_KEY": KEY, "OPENAI_CUSTOM_HEADERS": "x-key: header-secret"}
+        backend = openai.door(asked(f"{address}/v1", environ, api=api)).backend
+        assert failure(backend).message == "127.0.0.1: no [key], no [key]"
+        cast("Calls", backend).client.close()
+
+
+@both_apis
+def test_more_than_any_answer_is_none(opened: Open, api: Api) -> None:
+    """It would be looked through for secrets, which takes seconds a megabyte. What it used is told all the same."""
+    backend, _ = opened(Said("word " * 200_001), Said(None, refusal=f"{'No. ' * 200_000}{KEY}"), api=api)
+    assert failure(backend) == CallFailed(
+        "schema", "what came is no answer of a model: 1,000,005 characters", usage=USED
+    )
+    assert failure(backend).message.startswith("127.0.0.1: No. No.")
+
+
+@both_apis
 @pytest.mark.parametrize("how", ["hang", "trickle"])
 def test_an_answer_that_does_not_come_is_not_waited_for(
     opened: Open, api: Api, how: Literal["hang", "trickle"]
@@ -640,6 +661,19 @@ def test_whose_the_account_is_openai_alone_is_told(monkeypatch: pytest.MonkeyPat
     assert (headers.get("openai-organization"), headers.get("openai-project")) == (
         ("org-acme", "proj-acme") if told else (None, None)
     )
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_headers_of_the_environment_go_with_its_address_alone(monkeypatch: pytest.MonkeyPatch, ours: bool) -> None:
+    """A key for another server may be among them."""
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-key: header-secret")
+    with serving() as server:
+        address = f"{server.address}/v1"
+        environ = {"OPENAI_API_KEY": KEY} | ({} if ours else {"OPENAI_BASE_URL": address})
+        backend = openai.door(asked(address if ours else "", environ)).backend
+        assert isinstance(one(backend), Reply)
+        cast("Calls", backend).client.close()
+    assert server.heard[0].headers.get("x-key") == (None if ours else "header-secret")
 
 
 def test_what_is_said_to_this_machine_goes_through_no_proxy(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,6 +144,31 @@ def test_nobody_logged_in_is_told(opened: Opener, account: Path) -> None:
     assert server.heard == []
 
 
+@pytest.mark.parametrize(
+    "environ", [{"AZURE_TENANT_ID": "not a tenant!"}, {"AZURE_AUTHORITY_HOST": "http://login.example"}]
+)
+def test_an_environment_that_cannot_be_is_told(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library refuses it before anybody is asked."""
+    for name, value in ({"AZURE_CLIENT_ID": "alice", "AZURE_CLIENT_SECRET": "correct-horse"} | environ).items():
+        monkeypatch.setenv(name, value)
+    if "AZURE_TENANT_ID" not in environ:
+        monkeypatch.setenv("AZURE_TENANT_ID", "acme")
+    with pytest.raises(ConfigError, match="Entra ID cannot be asked") as caught:
+        openai_azure.door(asked(ENDPOINT, environ))
+    assert "correct-horse" not in str(caught.value)
+
+
+@pytest.mark.parametrize("version", ["", "2025-04-01-preview"])
+def test_headers_for_another_server_do_not_go_there(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    """What the environment has for OpenAI, or a gateway, is no matter of Azure's."""
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-key: header-secret")
+    backend, server = opened(environ={"AZURE_OPENAI_API_KEY": KEY, "OPENAI_API_VERSION": version}, api="chat")
+    assert isinstance(one(backend), Reply)
+    assert "x-key" not in server.heard[0].headers
+
+
 ALONE = """
 from skillopt_git.backends import openai_azure
 from tests.asking import asked, one

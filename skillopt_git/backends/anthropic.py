@@ -12,9 +12,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from skillopt_git.doors import MESSAGE_LIMIT, About, Asked, Opened, counted, schema_of, spoken, with_lost
+from skillopt_git.doors import (
+    MESSAGE_LIMIT,
+    About,
+    Asked,
+    Opened,
+    counted,
+    header_values,
+    keeping_back,
+    schema_of,
+    shown,
+    sound,
+    spoken,
+    with_lost,
+)
 from skillopt_git.errors import ConfigError
-from skillopt_git.hosts import host, place
+from skillopt_git.hosts import host, opens, place
 from skillopt_git.ids import canonical_json
 from skillopt_git.ports import CallFailed, Reply, Request, Usage
 from skillopt_git.prompts import Prompts
@@ -25,6 +38,7 @@ if TYPE_CHECKING:
     from skillopt_git.backends.anthropic_client import Line
 
 KEY, TOKEN = "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"
+HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
 USUAL = "https://api.anthropic.com"
 THOUGHTS = 8192  # tokens beside those of the answer, for a model that thinks before it speaks
 
@@ -130,7 +144,7 @@ def outcome(
         return replace(why, usage=counted(used))
     names = {_spelt(name): name for name in request.tools}
     tools = tuple(names.get(block.name, block.name) for block in answer.content if block.type == "tool_use")
-    return Reply(text=answer.text, tools=tools, usage=used, model=answer.model)
+    return sound(Reply(text=answer.text, tools=tools, usage=used, model=answer.model))
 
 
 _WHOLE = ("end_turn", "stop_sequence", "tool_use")
@@ -140,12 +154,12 @@ def _unanswered(answer: Answer, clean: Callable[[str], str]) -> CallFailed | Non
     """What did not end as an answer does is none, whatever ended it."""
     if answer.stop_reason == "refusal":
         why = answer.stop_details.explanation if answer.stop_details else None
-        return CallFailed("refused", clean(why)[:MESSAGE_LIMIT] if why else "the model refused to answer")
+        return CallFailed("refused", shown(why, redact=clean) if why else "the model refused to answer")
     if answer.cut:
         return CallFailed("truncated", f"the answer was cut off after {answer.usage.output_tokens} tokens")
     if answer.stop_reason not in _WHOLE:
-        ended = clean(f"the answer is not finished (stop_reason: {answer.stop_reason or 'none'})")
-        return CallFailed("truncated", ended[:MESSAGE_LIMIT])
+        ended = f"the answer is not finished (stop_reason: {answer.stop_reason or 'none'})"
+        return CallFailed("truncated", shown(ended, redact=clean))
     if not answer.text.strip() and not any(block.type == "tool_use" for block in answer.content):
         return CallFailed("empty", "the model answered without a word")
     return None
@@ -339,11 +353,13 @@ def _line(asked: Asked, base_url: str) -> Line | CallFailed:
         return CallFailed("auth", f"there is no key: set {wanted} in the environment of the run")
     if not key.isascii() or not key.isprintable() or " " in key:
         return CallFailed("auth", f"what {wanted} holds is no key: it has characters that no key has")
-    return line(
-        key=key,
-        bearer=asked.key_env == TOKEN or not asked.key((KEY,)),
-        base_url=base_url,
-        timeout=asked.replay.timeout,
-        retries=asked.replay.retries,
-        redact=asked.redact,
-    )
+    with keeping_back(HEADERS, back=bool(asked.base_url)):
+        return line(
+            key=key,
+            bearer=asked.key_env == TOKEN or not asked.key((KEY,)),
+            base_url=base_url,
+            timeout=asked.replay.timeout,
+            retries=asked.replay.retries,
+            redact=asked.redact,
+            secrets=(*opens(base_url), *header_values(asked.environ.get(HEADERS, ""))),
+        )

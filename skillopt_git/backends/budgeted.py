@@ -115,11 +115,15 @@ def _unpaid(answer: Reply | CallFailed) -> bool:
     return isinstance(answer, CallFailed) and answer.usage == NOTHING
 
 
+_MOST = 10**9  # tokens or dollars, of one call
+
+
 def _possible(usage: Usage) -> bool:
-    """Whether it can be true. A figure below nothing, or none at all, would give back what others spent."""
+    """Whether it can be true. A figure below nothing, or none at all, would give back what others spent; one beyond all
+    that is sold would leave nothing for a week."""
     tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.written_tokens)
     cost = 0.0 if usage.cost_usd is None else usage.cost_usd
-    return min(tokens) >= 0 and math.isfinite(cost) and cost >= 0
+    return min(tokens) >= 0 and max(tokens) <= _MOST and math.isfinite(cost) and 0 <= cost <= _MOST
 
 
 def _amount(usage: Usage) -> Amount:
