@@ -260,6 +260,8 @@ def failed(
     if any(mark in low for mark in _NO_CREDIT):
         return CallFailed("quota", told)
     match status:
+        case 403 if re.search(_FLAGGED, low):
+            return CallFailed("refused", told)
         case 401 | 403:
             return CallFailed("auth", told)
         case 402:
@@ -287,6 +289,7 @@ def shown(message: str, *, redact: Callable[[str], str], secrets: Iterable[str] 
 
 MESSAGE_LIMIT = 300
 _LOOKED_AT = 8_000
+_FLAGGED = r"flagged|moderation|content[ _-](?:filter|policy|management)"  # one request; an account may be shut, too
 _NO_CREDIT = (
     *("insufficient_quota", "credit balance is too low", "exceeded your current quota", "billing_hard_limit"),
     *("billing_error", "spend_limit", "insufficient balance", "arrearage"),

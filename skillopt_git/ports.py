@@ -67,7 +67,8 @@ class Reply:
 @dataclass(frozen=True, slots=True)
 class CallFailed:
     """A call that gave no answer: a value, never an empty string and never a zero. `usage` is what its attempts are
-    known to have used all the same, `NOTHING` where no model worked for them; None where nobody said."""
+    known to have used all the same, `NOTHING` where no model worked for them, `Usage()` where one did
+    and nobody knows how much; None where nobody said."""
 
     kind: FailureKind
     message: str

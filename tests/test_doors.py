@@ -68,6 +68,14 @@ def test_what_is_wrong_with_one_request_ends_no_run(message: str, code: str) -> 
     assert failed(400, message, code=code, redact=str).kind == "refused"
 
 
+def test_a_403_may_mean_one_request() -> None:
+    """Some gateways moderate so. Whoever is shut out altogether is told of policies, too."""
+    for said in ("Your chosen model requires moderation", "Your input was flagged", "blocked by the content filter"):
+        assert failed(403, said, redact=str).kind == "refused"
+    for said in ("Your account was disabled for violating our usage policies", "Country not supported"):
+        assert failed(403, said, redact=str).kind == "auth"
+
+
 def test_a_body_that_is_too_large_is_that_of_one_request() -> None:
     """Whatever is said of it."""
     assert failed(413, "no", redact=str).kind == "refused"

@@ -6,7 +6,7 @@ The only module that knows the library; what is told leaves it as the bytes that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import finalize
 
@@ -22,7 +22,7 @@ from anthropic import (
 
 from skillopt_git import wire
 from skillopt_git.doors import failed
-from skillopt_git.ports import CallFailed
+from skillopt_git.ports import CallFailed, Usage
 
 LARGEST = 64 * 2**20  # bytes of one answer; a night's whole batch is a fraction of it
 BATCHES = "/v1/messages/batches"
@@ -82,7 +82,8 @@ class Line:
 
     def _refusal(self, error: AnthropicError) -> CallFailed:
         status, words, code = _meaning(error, self.timeout)
-        return failed(status, words, code=code, redact=self.clean)
+        failure = failed(status, words, code=code, redact=self.clean)
+        return replace(failure, usage=Usage()) if isinstance(error.__cause__, wire.Torn) else failure
 
 
 def line(

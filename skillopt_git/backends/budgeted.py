@@ -91,14 +91,14 @@ class Budgeted(Around):
         return replace(answer, usage=replace(usage, cost_usd=cost))
 
     def _spent(self, answer: Reply | CallFailed, reserved: Amount) -> Amount:
-        """Of attempts that were not waited for nobody says what they took, nor of a call that was ended with its run. A
-        price that is unknown afterwards is the one that was known before."""
+        """Of attempts that were not waited for, or lost half-way, nobody says what they took, nor of a call that was
+        ended with its run. A price that is unknown afterwards is the one that was known before."""
         usage = answer.usage
         if _unpaid(answer):
             return Amount()
         if isinstance(answer, CallFailed) and self.purse.closed:
             return reserved
-        if isinstance(answer, CallFailed) and answer.kind == "timeout":
+        if isinstance(answer, CallFailed) and (answer.kind == "timeout" or (answer.kind, usage) == _TORN):
             return sum([reserved] * self.attempts, Amount())
         if usage is None:
             return reserved if isinstance(answer, CallFailed) and answer.kind in WORKED else Amount()
@@ -115,6 +115,7 @@ def _unpaid(answer: Reply | CallFailed) -> bool:
     return isinstance(answer, CallFailed) and answer.usage == NOTHING
 
 
+_TORN = ("network", Usage())  # half an answer came
 _MOST = 10**9  # tokens or dollars, of one call
 
 

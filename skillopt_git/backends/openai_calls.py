@@ -143,7 +143,8 @@ class Calls:
         except openai.APITimeoutError:
             return CallFailed("timeout", f"{self.server.host}: no answer in {self._seconds}", retryable=True)
         except openai.APIConnectionError as error:
-            return self._failed(None, str(error.__cause__ or error))
+            failure = self._failed(None, str(error.__cause__ or error))
+            return replace(failure, usage=Usage()) if isinstance(error.__cause__, wire.Torn) else failure
         except openai.APIStatusError as error:
             return _refused(error)
         except wire.TooLarge as error:
