@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from skillopt_git.backends import anthropic_batches
 from skillopt_git.backends.anthropic import Claude, door
 from skillopt_git.backends.anthropic_batches import FORGOTTEN, LONGEST, PATIENCE, Batches
+from skillopt_git.backends.anthropic_client import LARGEST
 from skillopt_git.backends.budgeted import Budgeted
 from skillopt_git.backends.cached import Cached
 from skillopt_git.config import Budget
@@ -371,13 +372,27 @@ def test_what_a_batch_left_undone_counts_for_no_budget(server: ModelServer, open
     ("said", "kind"),
     [
         (error(401, "authentication_error", f"invalid x-api-key {SECRET}"), "auth"),
+        (error(403, "permission_error", f"not with {SECRET}"), "auth"),
+        (error(402, "billing_error", "pay"), "quota"),
+        (error(404, "not_found_error", "no such path"), "process"),
+        (error(400, "invalid_request_error", "requests: too many"), "process"),
         (error(413, "request_too_large", "too much"), "refused"),
         (error(429, "rate_limit_error", "wait"), "rate"),
+        (error(429, "rate_limit_error", "wait", {"retry-after": "3600"}), "rate"),
+        (error(500, "api_error", "Internal server error"), "network"),
+        (error(503, "api_error", "Unavailable"), "network"),
+        (error(504, "timeout_error", "Gateway"), "timeout"),
         (error(529, "overloaded_error", "Overloaded"), "rate"),
         (Raw(200, "Welcome to the guest network"), "schema"),
         (Raw(200, {"id": "../../elsewhere", "processing_status": "in_progress"}), "schema"),
+        (Raw(200, b"\xff\xfe\n{\n"), "schema"),
+        (Raw(200, [1, 2]), "schema"),
+        (Raw(307, "", {"location": "http://models.acme.example/"}), "process"),
         (Broken("reset"), "network"),
         (Broken("half"), "network"),
+        (Broken("hang"), "network"),
+        (Broken("hang", 30.0), "timeout"),
+        (Broken("drip", 30.0), "timeout"),
     ],
 )
 def test_a_batch_that_cannot_be_sent(
@@ -385,7 +400,7 @@ def test_a_batch_that_cannot_be_sent(
 ) -> None:
     """Each of its questions failed; nothing is kept, for it did not arrive."""
     server.before = lambda call: said if (call.method, call.path) == ("POST", BATCHES) else None
-    assert texts(opened().complete(ASKS)) == [kind] * 3
+    assert texts(opened(timeout=0.5).complete(ASKS)) == [kind] * 3
     assert kept(tmp_path) == []
 
 
@@ -514,6 +529,7 @@ def test_a_running_batch_of_that_size_may_be_anothers(server: ModelServer, opene
         (Raw(200, "Welcome to the guest network"), "schema"),
         (Raw(200, b"\xff\xfe\n{\n"), "schema"),
         (Raw(200, ""), "schema"),
+        (Raw(200, b"x" * (LARGEST + 1)), "refused"),
         (Raw(307, "", {"location": "http://models.acme.example/"}), "process"),
         (Broken("half"), "network"),
         (Broken("reset"), "network"),

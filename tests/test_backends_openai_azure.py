@@ -20,7 +20,7 @@ from skillopt_git.backends.openai_words import THINKING_ROOM
 from skillopt_git.errors import BackendError, ConfigError, SafetyError, UsageError
 from skillopt_git.ports import CallFailed, Reply
 from tests.asking import DOCUMENTS, KEY, REQUEST, asked, one
-from tests.openaiserver import MODEL, Answer, Raw, Said, Server, both_apis, refusal, serving
+from tests.openaiserver import MODEL, Answer, Broken, Raw, Said, Server, both_apis, refusal, serving
 
 ROOT = Path(__file__).parent.parent
 TOKEN = "entra-token-of-alice"
@@ -167,6 +167,35 @@ def test_headers_for_another_server_do_not_go_there(
     backend, server = opened(environ={"AZURE_OPENAI_API_KEY": KEY, "OPENAI_API_VERSION": version}, api="chat")
     assert isinstance(one(backend), Reply)
     assert "x-key" not in server.heard[0].headers
+
+
+FAILURES: dict[str, tuple[Answer, str, bool]] = {
+    "401": (refusal(401, f"Access denied due to invalid subscription key {KEY}", "401"), "auth", False),
+    "403": (refusal(403, "Public access is disabled. Please configure private endpoint.", "403"), "auth", False),
+    "no deployment": (refusal(404, "The API deployment does not exist.", "DeploymentNotFound"), "process", False),
+    "429": (refusal(429, "Requests have exceeded the call rate limit", "429"), "rate", True),
+    "429 for long": (refusal(429, "Requests have exceeded the limit", "429", retry_after="86400"), "rate", True),
+    "filter": (refusal(400, "The response was filtered due to the prompt", "content_filter"), "refused", False),
+    "500": (refusal(500, "The server had an error", kind="server_error"), "network", True),
+    "half": (Broken("half"), "network", True),
+    "reset": (Broken("reset"), "network", True),
+    "a page": (Raw(200, b"<html>Sign in</html>", {"content-type": "text/html"}), "network", True),
+    "truncated": (Said("Do", stop="length"), "truncated", False),
+    "empty": (Said(""), "empty", False),
+}
+
+
+@pytest.mark.parametrize("version", ["", "2025-04-01-preview"])
+@pytest.mark.parametrize("name", FAILURES)
+def test_what_goes_wrong_is_told_as_what_it_is(opened: Opener, name: str, version: str) -> None:
+    """By either client, in Azure's words and without the key."""
+    answer, kind, retryable = FAILURES[name]
+    backend, server = opened(answer, environ={"AZURE_OPENAI_API_KEY": KEY, "OPENAI_API_VERSION": version})
+    found = one(backend)
+    assert isinstance(found, CallFailed)
+    assert (found.kind, found.retryable) == (kind, retryable), found
+    assert KEY not in repr(found)
+    assert len(server.heard) == 1
 
 
 ALONE = """
