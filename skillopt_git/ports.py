@@ -51,6 +51,9 @@ class Usage:
     batched: bool = False
 
 
+NOTHING = Usage(cost_usd=0.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """`tools` are the names of the tools that were called, in order."""
@@ -64,7 +67,8 @@ class Reply:
 @dataclass(frozen=True, slots=True)
 class CallFailed:
     """A call that gave no answer: a value, never an empty string and never a zero. `usage` is what its attempts are
-    known to have used all the same; None where nobody said."""
+    known to have used all the same, `NOTHING` where no model worked for them, `Usage()` where one did
+    and nobody knows how much; None where nobody said."""
 
     kind: FailureKind
     message: str
