@@ -36,6 +36,7 @@ ReplayMode: TypeAlias = Literal["text", "tools", "worktree"]
 DocumentKind: TypeAlias = Literal["skill", "memory"]
 EditOp: TypeAlias = Literal["add", "replace", "delete"]
 Metric: TypeAlias = Literal["hard", "soft", "mixed"]
+GateMode: TypeAlias = Literal["evidence", "strict", "off"]
 Verdict: TypeAlias = Literal["strong", "suggestive", "inconclusive", "harmful", "invalid", "unverified", "ungated"]
 Reason: TypeAlias = Literal[
     "no_sessions",
