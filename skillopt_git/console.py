@@ -229,9 +229,9 @@ def _sentence(event: LearningEvent) -> str:
         case Mined(tasks, needs):
             return f"found {_many(tasks, 'task')} and {_many(needs, 'need')}"
         case Called(purpose, done, failed):
-            return f"{purpose}: {done} answered" + (f", {failed} failed" if failed else "")
+            return f"{purpose}: {done - failed} answered" + (f", {failed} failed" if failed else "")
         case Reflected(document, need, edits):
-            return f"{document}: {_many(edits, 'edit')} for {need}"
+            return f"{document}: {_many(edits, 'edit')} for '{need}'"
         case Gated(document, rule, verdict):
             return f"{document}: {rule} is {verdict}"
         case _:

@@ -272,6 +272,8 @@ class Mined:
 
 @dataclass(frozen=True, slots=True)
 class Called:
+    """`done` counts those that `failed`, too."""
+
     purpose: Purpose
     done: int
     failed: int
@@ -280,7 +282,7 @@ class Called:
 @dataclass(frozen=True, slots=True)
 class Reflected:
     document: str
-    need: str
+    need: str  # in words
     edits: int
 
 

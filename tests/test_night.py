@@ -11,8 +11,7 @@ import pytest
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.bank import Bank
 from skillopt_git.config import Gate, Mine, Propose, Replay
-from skillopt_git.doors import lasting
-from skillopt_git.doors import remedy
+from skillopt_git.doors import lasting, remedy
 from skillopt_git.errors import BackendError, MeasurementInvalid
 from skillopt_git.ids import edit_id, rule_id
 from skillopt_git.learned import Learned
