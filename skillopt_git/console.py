@@ -232,9 +232,9 @@ def _sentence(event: LearningEvent) -> str:
         case Asking(purpose, done, total):
             return f"{purpose}: {done} of {total}"
         case Called(purpose, done, failed):
-            return f"{purpose}: {done} answered" + (f", {failed} failed" if failed else "")
+            return f"{purpose}: {done - failed} answered" + (f", {failed} failed" if failed else "")
         case Reflected(document, need, edits):
-            return f"{document}: {_many(edits, 'edit')} for {need}"
+            return f"{document}: {_many(edits, 'edit')} for '{need}'"
         case Gated(document, rule, verdict):
             return f"{document}: {rule} is {verdict}"
         case _:

@@ -101,6 +101,7 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
         notes=notes,
         failures=known.told.failures,
         metric=config.gate.metric,
+        mode=config.gate.mode,
         quoted=config.propose.quotes,
     )
     early = _nothing_to_learn(known, needs)

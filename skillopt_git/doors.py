@@ -19,7 +19,7 @@ from skillopt_git.config import Replay
 from skillopt_git.documents import Documents
 from skillopt_git.ids import canonical_json
 from skillopt_git.model import Task
-from skillopt_git.ports import Backend, CallFailed, Reply, Request, Role, Usage
+from skillopt_git.ports import Backend, CallFailed, FailureKind, Reply, Request, Role, Usage
 from skillopt_git.prompts import SHIPPED, Prompts
 
 PROBE = "Reply with the single word OK."
@@ -284,12 +284,27 @@ def shown(message: str, *, redact: Callable[[str], str], secrets: Iterable[str] 
     told = message if len(message) <= _LOOKED_AT else message[:_LOOKED_AT].rpartition(" ")[0]
     for secret in sorted(secrets, key=len, reverse=True):  # one may be a part of another
         told = told.replace(secret, "[key]") if secret else told
-    return " ".join(redact(told).split())[:MESSAGE_LIMIT]
+    return _ERRNO.sub("", " ".join(redact(told).split()))[:MESSAGE_LIMIT]
+
+
+def remedy(kind: FailureKind) -> str:
+    """What whoever is told of a failure can do about it, where it ends a run."""
+    return _REMEDIES.get(kind, "`skillopt-git doctor` says who is asked, where, and by which settings")
 
 
 MESSAGE_LIMIT = 300
 _LOOKED_AT = 8_000
 _FLAGGED = r"flagged|moderation|content[ _-](?:filter|policy|management)"  # one request; an account may be shut, too
+_ERRNO = re.compile(r"\[Errno -?\d+\] ")  # the words after it say the same
+_GOES_ON = "what was answered is remembered, and the same command goes on from there"
+_REMEDIES: Mapping[FailureKind, str] = {
+    "auth": "set the key anew, or log in again; `skillopt-git doctor` says who is asked, and where",
+    "quota": f"top up, or wait until the limit is over; {_GOES_ON}",
+    "rate": f"try again later, or with fewer `replay.jobs`; {_GOES_ON}",
+    "network": f"see that the server is there (`replay.base_url`, where it is your own); {_GOES_ON}",
+    "timeout": f"a larger `replay.timeout` or fewer `replay.jobs` give it more time; {_GOES_ON}",
+    "process": "see that `replay.model` and the settings of the backend are right: `skillopt-git doctor` shows them",
+}
 _NO_CREDIT = (
     *("insufficient_quota", "credit balance is too low", "exceeded your current quota", "billing_hard_limit"),
     *("billing_error", "spend_limit", "insufficient balance", "arrearage"),

@@ -10,7 +10,7 @@ from skillopt_git.controls import Control
 from skillopt_git.doors import probe
 from skillopt_git.families import Family
 from skillopt_git.harvest import Harvest
-from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, Metric, Reason, Task, Verdict
+from skillopt_git.model import RUN_VERDICTS, Candidate, Document, Edit, GateMode, Metric, Reason, Task, Verdict
 from skillopt_git.modelmine import Told
 from skillopt_git.ports import Backend, CallFailed, Judge, Role
 from skillopt_git.prompts import SHIPPED, Prompts
@@ -102,10 +102,12 @@ class Learned:
     failures: tuple[CallFailed, ...] = ()
     controls: tuple[Control, ...] = ()
     unfinished: frozenset[str] = frozenset()  # needs that the budget left for another night
+    postponed: frozenset[str] = frozenset()  # needs with a rule whose turn comes on another night
     baseline: float | None = None
     candidate: float | None = None
     notes: tuple[str, ...] = ()
     metric: Metric = "mixed"
+    mode: GateMode = "evidence"  # of the gate, by the settings
     quoted: bool = False  # whether what was typed may be published with a rule
 
     @property

@@ -6,6 +6,7 @@ keyword carries a trailing underscore here (`pass_`) and none in the record.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
@@ -36,6 +37,7 @@ ReplayMode: TypeAlias = Literal["text", "tools", "worktree"]
 DocumentKind: TypeAlias = Literal["skill", "memory"]
 EditOp: TypeAlias = Literal["add", "replace", "delete"]
 Metric: TypeAlias = Literal["hard", "soft", "mixed"]
+GateMode: TypeAlias = Literal["evidence", "strict", "off"]
 Verdict: TypeAlias = Literal["strong", "suggestive", "inconclusive", "harmful", "invalid", "unverified", "ungated"]
 Reason: TypeAlias = Literal[
     "no_sessions",
@@ -50,6 +52,19 @@ Reason: TypeAlias = Literal[
     "budget",
     "improved",
 ]
+REASONS: Mapping[str, str] = {  # in a few words, of a night without a verdict
+    "no_sessions": "there was no session to read",
+    "no_tasks": "there was no task to learn from",
+    "nothing_recurred": "no wish came up often enough",
+    "no_train": "every task is held out",
+    "no_heldout": "no task is held out",
+    "optimizer_failed": "the optimizer gave no usable answer",
+    "no_edits": "no rule was needed, or none fitted",
+    "all_suppressed": "every rule is proposed already, or held back",
+    "gate": "no rule was shown to help",
+    "budget": "the budget was spent",
+    "improved": "a rule was accepted",
+}
 EventType: TypeAlias = Literal[
     "run",
     "family",

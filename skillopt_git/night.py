@@ -367,6 +367,7 @@ class Night:
             rollouts=tuple(self.rollouts),
             controls=measured,
             unfinished=frozenset(self.unfinished),
+            postponed=frozenset(self.waiting),
             notes=(*start.notes, *self.notes),
         )
 

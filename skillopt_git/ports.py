@@ -285,6 +285,8 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Called:
+    """`done` counts those that `failed`, too."""
+
     purpose: Purpose
     done: int
     failed: int
@@ -293,7 +295,7 @@ class Called:
 @dataclass(frozen=True, slots=True)
 class Reflected:
     document: str
-    need: str
+    need: str  # in words
     edits: int
 
 

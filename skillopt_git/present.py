@@ -222,6 +222,7 @@ def run_view(
         candidate=learned.candidate,
         verdict=learned.verdict,
         reason=learned.reason,
+        unreviewed=_unreviewed(learned),
         edits=tuple(view for candidate, view in views if view.id in put or (dry_run and candidate.accepted)),
         proven=tuple(view for candidate, view in views if candidate.drafted and candidate.accepted and not dry_run),
         rejected=tuple(
@@ -243,10 +244,18 @@ def run_view(
 
 
 def _rule(learned: Learned) -> str:
-    """The gate that decided."""
+    """The gate that decided; where nothing was tried, the one that would have."""
     if any(item.verdict == "ungated" for item in learned.candidates):
         return "off"
-    return next((item.evidence.rule for item in learned.candidates if item.evidence is not None), "strict")
+    tried = next((item.evidence.rule for item in learned.candidates if item.evidence is not None), None)
+    steady = learned.models.target.deterministic and learned.models.judge.deterministic
+    return tried or ("strict" if steady and learned.mode == "evidence" else learned.mode)
+
+
+def _unreviewed(learned: Learned) -> bool:
+    rare = {item.need for item in learned.waiting}
+    kept = learned.known.unsaid & learned.known.counts.keys()
+    return learned.reason == "nothing_recurred" and not kept <= rare | learned.known.bank.replaced.keys()
 
 
 def _candidate_view(
@@ -332,6 +341,10 @@ def _judged(need: str, candidates: Iterable[Candidate]) -> str:
 
 
 def _untried(need: str, learned: Learned) -> str:
+    if need in learned.known.unsaid:
+        return "waits until people reviewed it"
+    if need in learned.postponed:
+        return "waits for another night"
     if any(item.need.id == need for item in learned.reflections):
         return "no fitting rule was written"
     scores = [item.score for item in learned.rollouts if need in item.task.needs and item.score is not None]

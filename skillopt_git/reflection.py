@@ -54,7 +54,7 @@ def reflect(need: Need, lessons: Lessons, document: Document, *, bench: Bench) -
     if isinstance(heard.answer, CallFailed):
         return Reflection(need=need, failure=heard.answer, reply=heard.text)
     found = tuple(_edit(item, need, document) for item in heard.answer.edits)
-    bench.notify(Reflected(document.path, need.id, len(found)))
+    bench.notify(Reflected(document.path, need.text, len(found)))
     return Reflection(need=need, edits=found, reply=heard.text)
 
 

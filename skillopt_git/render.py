@@ -98,6 +98,7 @@ _PLAIN_CUTS: _Cuts = (  # the same with blanks, for `git log` shows a zero-width
     (re.compile(r"\[(skip ci|ci skip|no ci|skip actions|actions skip)\]", re.IGNORECASE), r"(\1)"),
 )
 _MARKUP = re.compile(r"[\\`*\[\]<#|~&$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+_ID = re.compile(r"(?<![\w-])([efnrtx]1-[0-9a-f]{16})(?![\w-])")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:-]+(?:/[A-Za-z0-9._~/#=&?%-]*)?")  # none that could end its brackets
 _LINE_START = re.compile(r"^(?:(?=[-+=>:/])|(\d{1,9})(?=[.)](?: |$)))")
 
@@ -145,10 +146,12 @@ def md_text(text: str) -> Safe:
     """Inline Markdown that reads as the text and does nothing: no markup, link, mention, reference or closed issue.
 
     Safe in paragraphs, headings, list items and table cells. A zero-width space cuts what a forge links only after
-    rendering, where an escape does not help.
+    rendering, where an escape does not help. An id of ours is to be copied: it is whole, as code.
     """
-    escaped = _MARKUP.sub(r"\\\g<0>", _cut(_fold(text), _MARKDOWN_CUTS))
-    return Safe(_LINE_START.sub(r"\1\\", escaped))
+    parts = _ID.split(_fold(text))
+    parts[::2] = (_MARKUP.sub(r"\\\g<0>", _cut(part, _MARKDOWN_CUTS)) for part in parts[::2])
+    parts[1::2] = (f"`{part}`" for part in parts[1::2])
+    return Safe(_LINE_START.sub(r"\1\\", "".join(parts)))
 
 
 def md_cell(text: str | None) -> Safe:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from skillopt_git.documents import Documents
+from skillopt_git.doors import remedy
 from skillopt_git.errors import BackendError, BudgetSpent
 from skillopt_git.model import Score, Task
 from skillopt_git.ports import Backend, Called, CallFailed, Judge, Listener, Reply, Request
@@ -109,7 +110,7 @@ def raise_spent(failures: Sequence[CallFailed]) -> None:
 def dead(failure: CallFailed) -> BackendError:
     if failure.kind == "budget":
         return BudgetSpent(failure.message)
-    return BackendError(failure.kind, failure.message, retryable=failure.kind in PASSING)
+    return BackendError(failure.kind, failure.message, retryable=failure.kind in PASSING, hint=remedy(failure.kind))
 
 
 def _rollout(task: Task, reply: Reply | CallFailed, found: Score | CallFailed) -> Rollout:

@@ -390,6 +390,7 @@ class RunView:
     candidate: float | None = None
     verdict: Verdict | None = None
     reason: Reason
+    unreviewed: bool = False  # what recurred may go to no model, for nobody reviewed it
     edits: tuple[EditView, ...] = ()
     proven: tuple[EditView, ...] = ()
     rejected: tuple[EditView, ...] = ()

@@ -155,8 +155,8 @@ EVENTS: list[tuple[LearningEvent, str]] = [
     (Harvested(7, 2), "read 7 sessions, skipped 2"),
     (Mined(5, 2), "found 5 tasks and 2 needs"),
     (Called("rollout", 8, 0), "rollout: 8 answered"),
-    (Called("judge", 8, 1), "judge: 8 answered, 1 failed"),
-    (Reflected("CLAUDE.md", "n1-0001", 1), "CLAUDE.md: 1 edit for n1-0001"),
+    (Called("judge", 8, 1), "judge: 7 answered, 1 failed"),
+    (Reflected("CLAUDE.md", "Use pnpm", 1), "CLAUDE.md: 1 edit for 'Use pnpm'"),
     (Gated("CLAUDE.md", "r1-0001", "strong"), "CLAUDE.md: r1-0001 is strong"),
 ]
 

@@ -16,11 +16,12 @@ from skillopt_git.doors import (
     failed,
     header_values,
     keeping_back,
+    remedy,
     shown,
     sound,
     with_lost,
 )
-from skillopt_git.ports import CallFailed, Reply, Usage
+from skillopt_git.ports import CallFailed, FailureKind, Reply, Usage
 
 ONE = Usage(10, 5, cost_usd=0.5, cached_tokens=2, written_tokens=1, batched=True)
 
@@ -79,6 +80,31 @@ def test_a_403_may_mean_one_request() -> None:
 def test_a_body_that_is_too_large_is_that_of_one_request() -> None:
     """Whatever is said of it."""
     assert failed(413, "no", redact=str).kind == "refused"
+
+
+def test_the_system_s_number_of_an_error_is_left_out() -> None:
+    """Its words say the same."""
+    assert (
+        failed(None, "127.0.0.1: [Errno 111] Connection refused", redact=str).message == "127.0.0.1: Connection refused"
+    )
+    assert failed(None, "[Errno -2] Name or service not known", redact=str).message == "Name or service not known"
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        ("auth", "key"),
+        ("quota", "top up"),
+        ("rate", "replay.jobs"),
+        ("network", "replay.base_url"),
+        ("timeout", "replay.timeout"),
+        ("process", "replay.model"),
+        ("schema", "skillopt-git doctor"),
+    ],
+)
+def test_each_failure_that_ends_a_run_says_what_can_be_done(kind: FailureKind, word: str) -> None:
+    """Also one for which nothing better is known."""
+    assert word in remedy(kind)
 
 
 def test_what_tries_used_is_added_up() -> None:

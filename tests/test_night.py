@@ -11,7 +11,7 @@ import pytest
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.bank import Bank
 from skillopt_git.config import Gate, Mine, Propose, Replay
-from skillopt_git.doors import lasting
+from skillopt_git.doors import lasting, remedy
 from skillopt_git.errors import BackendError, MeasurementInvalid
 from skillopt_git.ids import edit_id, rule_id
 from skillopt_git.learned import Learned
@@ -391,7 +391,7 @@ def test_a_dead_backend_is_an_error_of_its_kind(kind: FailureKind, code: int, pu
     with pytest.raises(BackendError, match="the door is shut") as caught:
         night(*usual(), backend=Dying(script=acts()))
 
-    assert (caught.value.kind, caught.value.exit_code) == (kind, code)
+    assert (caught.value.kind, caught.value.exit_code, caught.value.hint) == (kind, code, remedy(kind))
 
 
 def probes(request: Request) -> bool:

@@ -6,11 +6,12 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from skillopt_git import cli
+from skillopt_git.model import REASONS, Reason
 from tests.helpers import Repository
 from tests.helpers_git import snapshot
 from tests.nights import PNPM, SKILL, TICKET, Run, sessions, taught
@@ -75,8 +76,11 @@ def test_commits_carry_the_evidence(repo: Repository, home: Path, invoke: Run) -
     assert found["commits"] == [repo.git("rev-parse", found["branch"]).strip()]
 
 
-def test_a_second_night_proposes_nothing_and_moves_nothing(repo: Repository, home: Path, invoke: Run) -> None:
-    """What is open is not proposed again, and a night without new evidence writes neither branch nor body."""
+def test_a_second_night_proposes_nothing_and_moves_nothing(
+    repo: Repository, home: Path, invoke: Run, say: Callable[..., str]
+) -> None:
+    """What is open is not proposed again, and a night without new evidence writes neither branch nor body; every verb
+    that tells of it says so in words."""
     sessions(home, repo, PNPM)
     first = invoke("run")
     body = invoke("show", first["branch"])["body"]
@@ -88,6 +92,14 @@ def test_a_second_night_proposes_nothing_and_moves_nothing(repo: Repository, hom
     assert first["branch"] in second["suppressed"][0]["why"]
     assert second["commits"] == first["commits"]
     assert invoke("show", first["branch"])["body"] == body
+    for verb in ("status", "log", "doctor"):
+        told = say(verb)
+        assert "every rule is proposed already, or held back" in told
+        assert "all_suppressed" not in told
+
+
+def test_every_end_of_a_night_has_words() -> None:
+    assert set(REASONS) == set(get_args(Reason))
 
 
 def test_what_was_rejected_stays_rejected_in_other_words(repo: Repository, home: Path, invoke: Run) -> None:

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from skillopt_git import accounts, present, render
+from skillopt_git.backends.scripted import Scripted
 from skillopt_git.bank import Bank
 from skillopt_git.config import Gate, Mine
 from skillopt_git.learned import Learned
-from skillopt_git.model import Edit, Hint, Sighting
+from skillopt_git.model import Edit, GateMode, Hint, Sighting
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.private import Private
 from skillopt_git.recall import recall
@@ -370,6 +371,40 @@ def test_a_need_that_was_not_tried_says_why() -> None:
     mute = night(*usual(), script=acts(optimizer=lambda _: edits()))
     assert states(mute) == {RULE: "no fitting rule was written"}
     assert states(night(task(0), task(1))) == {RULE: "not tried tonight"}
+    later = replace(mute, postponed=frozenset({PNPM}))
+    assert states(later) == {RULE: "waits for another night"}
+    unsaid = replace(mute, known=replace(mute.known, unsaid=frozenset({PNPM})), reflections=())
+    assert states(unsaid) == {RULE: "waits until people reviewed it"}
+
+
+@pytest.mark.parametrize("rare", [False, True])
+def test_what_nobody_reviewed_is_not_said_to_be_rare(rare: bool) -> None:
+    """A night that may send only what was reviewed says so, and what to do; a rare wish is rare all the same."""
+    mined = Bank(tasks=usual(), needs={PNPM: RULE})
+
+    learned = night(bank=mined, only_reviewed=True, mine=Mine(min_sessions=9 if rare else 2))
+
+    page = render.report(viewed(learned))
+    assert learned.reason == "nothing_recurred"
+    assert ("Nothing came up often enough" in page) is rare
+    assert ("`skillopt-git tasks review`" in page) is not rare
+
+
+@pytest.mark.parametrize(
+    ("mode", "steady", "told"),
+    [
+        ("evidence", False, "evidence"),
+        ("evidence", True, "strict"),
+        ("strict", False, "strict"),
+        ("off", False, "off"),
+    ],
+)
+def test_a_night_that_tried_nothing_names_the_gate_it_has(mode: GateMode, steady: bool, told: str) -> None:
+    """Where target and judges always say the same, that is the strict one."""
+    idle = Scripted(script=acts(optimizer=lambda _: edits()), deterministic=steady)
+    learned = night(*usual(), backend=idle, gate=Gate(mode=mode))
+    assert learned.candidates == ()
+    assert viewed(learned).rule == told
 
 
 def test_a_replaced_need_names_the_later_one() -> None:

@@ -209,7 +209,7 @@ def test_an_answer_that_is_not_json_is_asked_for_once_more_and_firmer() -> None:
     found, requests = reflected(Reply(text="Use pnpm."), edits(RULE), notify=heard.append)
 
     assert [edit.text for edit in found.edits] == [RULE]
-    assert heard == [Reflected(SKILL, PNPM, 1)]
+    assert heard == [Reflected(SKILL, RULE, 1)]
     first, second = requests
     assert "Your last answer was not such JSON." in second.ask
     assert "Your last answer" not in first.ask

@@ -187,6 +187,19 @@ def test_what_a_forge_links_after_rendering_is_cut(text: str, link: str) -> None
     assert not re.search(link, html.unescape(rendered(md_text(text))))
 
 
+def test_an_id_of_ours_can_be_copied() -> None:
+    """It is whole, in code, wherever it stands; what only looks like one is cut like every such number."""
+    held = "already proposed on sleep/2026-11-29 (e1-4fc5339d7242a33e)"
+    for text in (held, "t1-4fc5339d7242a33e", "`r1-4fc5339d7242a33e`", "e1-4fc5339d7242a33e, n1-4fc5339d7242a33e"):
+        page = rendered(f"- {md_text(text)}\n")
+        assert ZWSP not in page
+        assert words(page) == text
+        assert "<code>" in page
+    for other in ("xe1-4fc5339d7242a33e", "e1-4fc5339d7242a33e1", "a1-4fc5339d7242a33e"):
+        assert ZWSP in md_text(other)
+        assert "`" not in md_text(other)
+
+
 def test_common_words_keep_their_look() -> None:
     """Ordinary rules are readable in the source of a body, too."""
     for text in ("Use pnpm, not npm.", "Keep node_modules out of a commit", "0.1.0 (beta)", "a > b, c = d"):

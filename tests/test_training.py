@@ -229,6 +229,7 @@ def test_a_night_measures_few_candidates_by_pairs_and_says_what_waits() -> None:
     waiting = [note for note in learned.notes if "waits for another night" in note]
     assert len(waiting) == 1
     assert "`gate.candidates`" in waiting[0]
+    assert learned.postponed == {names[2]}
     assert len(asked(backend, "reflect")) == 3
 
 

@@ -22,6 +22,7 @@ from skillopt_git.commands.options import (
     source_flags,
 )
 from skillopt_git.console import Console
+from skillopt_git.model import REASONS
 
 if TYPE_CHECKING:
     from skillopt_git.checkup import Checkup, RepositoryState, SourceState
@@ -205,7 +206,7 @@ def _about_memory(vitals: Vitals) -> Iterator[str]:
     yield f"  at work now: {vitals.at_work or 'nobody'}"
     last = vitals.last_night
     simulated = " (simulated)" if last and last.simulated else ""
-    yield f"  last night: {f'{last.ts}{simulated}, {last.outcome}' if last else 'none yet'}"
+    yield f"  last night: {f'{last.ts}{simulated}, {REASONS.get(last.outcome, last.outcome)}' if last else 'none yet'}"
     yield f"  open: {', '.join(vitals.pending) or 'no proposal'}"
     for item in vitals.schedules:
         at = f" at {item.placed.entry.at}" if item.placed.entry else ""

@@ -9,6 +9,7 @@ import typer
 
 from skillopt_git.commands.options import AsJson, Repo, workshop
 from skillopt_git.console import Console
+from skillopt_git.model import REASONS
 
 if TYPE_CHECKING:
     from skillopt_git.model import Event
@@ -42,7 +43,7 @@ def _what(event: Event) -> str:
 def _about(event: Event) -> str:
     data = event.data
     if event.type == "run":
-        told = data["verdict"] or data["reason"]
+        told = data["verdict"] or REASONS.get(data["reason"], data["reason"])
         return f"{event.run}: {told}; {data['sessions']} sessions, {data['tasks']} tasks"
     if event.type == "gate":
         return f"{event.edit} {data['verdict']} ({event.target})"

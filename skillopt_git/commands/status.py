@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillopt_git.commands.options import AsJson, Repo, now, settings, workshop
 from skillopt_git.console import Console
+from skillopt_git.model import REASONS
 
 if TYPE_CHECKING:
     from skillopt_git.recall import Proposal
@@ -132,7 +133,8 @@ def _sentences(record: dict[str, Any]) -> str:
     counts = ", ".join(f"{count} {what}" for what, count in record["outcomes"].items()) or "none yet"
     lines.append(f"\nOutcomes of edits: {counts}. Standing rejections: {record['rejections']}.")
     last = record["last_run"]
-    told = f"{last['run']}: {last['verdict'] or last['reason']}" if last else "none yet"
+    why = REASONS.get(last["reason"], last["reason"]) if last else ""
+    told = f"{last['run']}: {last['verdict'] or why}" if last else "none yet"
     lines.append(f"Runs: {record['runs']}, the last {told}.")
     gate = record["controls"]
     if gate["null"]:
