@@ -60,17 +60,17 @@ def fencing(texts: Iterable[str]) -> Callable[[str], str]:
 
 def ask(questions: Sequence[Question], type_: type[T], asker: Asker) -> list[Heard[T]]:
     """What the optimizer answers to each, all asked at once."""
-    heard = _asked(questions, type_, asker, firmer=False)
+    heard = _asked(questions, type_, asker)
     unread = [
         at for at, item in enumerate(heard) if isinstance(item.answer, CallFailed) and item.answer.kind == "schema"
     ]
-    for at, item in zip(unread, _asked([questions[at] for at in unread], type_, asker, firmer=True), strict=True):
+    for at, item in zip(unread, _asked([questions[at] for at in unread], type_, asker, asker.tonight), strict=True):
         heard[at] = item if item.text else Heard(answer=item.answer, text=heard[at].text)
     return heard
 
 
-def _asked(questions: Sequence[Question], type_: type[T], asker: Asker, *, firmer: bool) -> list[Heard[T]]:
-    requests = [_request(item, type_, asker, firmer=firmer) for item in questions]
+def _asked(questions: Sequence[Question], type_: type[T], asker: Asker, firmer: str = "") -> list[Heard[T]]:
+    requests = [request(item, type_, asker.prompts, firmer=firmer) for item in questions]
     replies = asker.optimizer.complete(requests) if requests else ()
     return [
         Heard(answer=reply)
@@ -80,14 +80,15 @@ def _asked(questions: Sequence[Question], type_: type[T], asker: Asker, *, firme
     ]
 
 
-def _request(question: Question, type_: Any, asker: Asker, *, firmer: bool) -> Request:
+def request(question: Question, type_: Any, prompts: Prompts, *, firmer: str = "") -> Request:
+    """`firmer`: it is asked a second time, in the night that this word stands for."""
     return Request(
         role="optimizer",
         purpose=question.purpose,
-        ask=asker.prompts(question.purpose, **question.words, firmer=firmer),
+        ask=prompts(question.purpose, **question.words, firmer=bool(firmer)),
         max_tokens=LONGEST_ANSWER,
         # A bad answer stays in the cache; with a sample of its own the second question is asked anew every night.
-        sample=f"{asker.tonight}/firmer" if firmer else "",
+        sample=f"{firmer}/firmer" if firmer else "",
         schema=form(type_),
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from skillopt_git import edits, guard
-from skillopt_git.asking import Question, ask, fencing
+from skillopt_git.asking import Question, ask, fencing, request
 from skillopt_git.checks import check, lasts, problem
 from skillopt_git.consolidate import lint
 from skillopt_git.doors import probe
@@ -20,7 +20,7 @@ from skillopt_git.grammar import Grammar
 from skillopt_git.imperatives import Wish, moved, wish_of
 from skillopt_git.languages import Reader
 from skillopt_git.model import RECORD, Check, Edit, Examples, Outcome, Session, Task
-from skillopt_git.ports import Backend, Called, CallFailed, Listener, Reply
+from skillopt_git.ports import Backend, Called, CallFailed, Listener, Reply, Request
 from skillopt_git.prompts import Prompts
 from skillopt_git.redact import find_secrets
 from skillopt_git.remarks import CONTEXT_LIMIT, Remark, turn_key
@@ -106,9 +106,9 @@ class ModelReader:
 
         Raises `BackendError` where the model cannot answer at all.
         """
-        places = [place for place, session in enumerate(sessions) if any(item.answer for item in exchanges(session))]
-        foreign = sorted(text for text in known if self.reader.language(text) is None)[:MOST_KNOWN]
-        heard = dict(zip(places, self._heard([sessions[place] for place in places], foreign), strict=True))
+        places = _readable(sessions)
+        questions = _questions([sessions[place] for place in places], known, self.reader)
+        heard = {place: item.answer for place, item in zip(places, ask(questions, _Answer, self), strict=True)}
         failed = {place: item for place, item in heard.items() if isinstance(item, CallFailed)}
         unread = frozenset(place for place, item in failed.items() if item.kind == "budget")
         failures = tuple(item for place, item in failed.items() if place not in unread)
@@ -128,8 +128,26 @@ class ModelReader:
             asked=True,
         )
 
-    def _heard(self, sessions: Sequence[Session], known: Sequence[str]) -> list[_Answer | CallFailed]:
-        return [item.answer for item in ask([_question(one, "\n".join(known)) for one in sessions], _Answer, self)]
+
+# --- asking ------------------------------------------------------------------------------------------------------
+
+
+def foreseen(
+    sessions: Sequence[Session], known: Iterable[str], reader: Reader, prompts: Prompts, tonight: str
+) -> tuple[Request, ...]:
+    """What would be asked about `sessions`, each once, in its longest form."""
+    questions = _questions([sessions[place] for place in _readable(sessions)], known, reader)
+    return tuple(request(item, _Answer, prompts, firmer=tonight) for item in questions)
+
+
+def _readable(sessions: Sequence[Session]) -> list[int]:
+    """The places of those in which something was answered."""
+    return [place for place, session in enumerate(sessions) if any(item.answer for item in exchanges(session))]
+
+
+def _questions(sessions: Sequence[Session], known: Iterable[str], reader: Reader) -> list[Question]:
+    foreign = sorted(text for text in known if reader.language(text) is None)[:MOST_KNOWN]
+    return [_question(session, "\n".join(foreign)) for session in sessions]
 
 
 def _question(session: Session, known: str) -> Question:

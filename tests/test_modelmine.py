@@ -101,14 +101,14 @@ def test_a_session_is_shown_in_fences_and_the_form_of_the_answer_is_asked_for() 
     assert (one.remarks, dict(one.guards), one.asked) == ((), {}, True)
     assert first == again
     assert (first.role, first.purpose, first.sample, first.documents) == ("optimizer", "mine", "", ())
-    assert first.ask.count("<<<DATA ") == len(SAID)
+    assert first.ask.count("\n<<<DATA ") == len(SAID)
     assert f"The person typed, turn 2:\n<<<DATA {nonce(first)}\n{SAID[2]}\nDATA {nonce(first)}>>>" in first.ask
     assert json.loads(first.schema)["required"] == ["tasks"]
     assert "heard before" not in first.ask
 
 
 def nonce(request: Request) -> str:
-    return request.ask.partition("<<<DATA ")[2][:16]
+    return request.ask.partition("\n<<<DATA ")[2][:16]
 
 
 @given(st.text(max_size=80))
