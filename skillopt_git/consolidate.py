@@ -85,10 +85,11 @@ class Bench:
 
 def judge_question(task: Task, reply: Reply, prompts: Prompts = SHIPPED) -> str:
     """What the optimizer is asked when it judges an answer by a rubric."""
-    rubric = task.rubric or ""
-    nonce = digest(task.ask, rubric, reply.text)
-    parts = {"ask": task.ask, "rubric": rubric, "answer": reply.text}
-    return prompts("judge", **{name: guard.fence(text, nonce) for name, text in parts.items()})
+    parts = {"ask": task.ask, "rubric": task.rubric or "", "answer": reply.text}
+    known = {"context": task.context, "reference": task.reference or ""}  # shown where there is one
+    nonce = digest(*parts.values(), *known.values())
+    fenced = {name: guard.fence(text, nonce) for name, text in (parts | known).items() if text or name in parts}
+    return prompts("judge", **(known | fenced))
 
 
 # --- the trial ---------------------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """What a night would ask of models, before it asks anything: how many calls, how many tokens, and what of it the budget
 would cut. Pure.
 
-`most` is an upper bound as far as the settings give one. `likely` is a night in which each wish gets one rule, and the
-gate measures what it may measure and suspects nothing. What is remembered from other nights is asked again by neither.
+`most` bounds the questions of a night: what is known tonight is learned from as far as the settings allow, and each
+answer is as long as it may be. Only what a model finds in tonight's sessions, and what failed calls have asked again,
+come on top, for nobody knows them before. `likely` is a night in which each wish gets one rule, and the gate measures
+what it may measure and suspects nothing. What is remembered from other nights is asked again by neither.
 """
 
 from __future__ import annotations
@@ -12,24 +14,33 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Protocol
 
+from skillopt_git import edits
 from skillopt_git.asking import LONGEST_ANSWER, SHOWN_TEXT
 from skillopt_git.config import Budget, Config
+from skillopt_git.consolidate import GUIDANCE_LIMIT
 from skillopt_git.documents import Documents
+from skillopt_git.errors import ConfigError
+from skillopt_git.imperatives import RULE_LIMIT
 from skillopt_git.judges import LONGEST_RULING, VOTES
 from skillopt_git.lessons import SHOWN_PASSING, SHOWN_TASKS
 from skillopt_git.model import Need, Task
 from skillopt_git.ports import Purpose, Request, Role
+from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.purse import BYTES_A_TOKEN, WORDING, Spent, most_input, size
 from skillopt_git.reflection import SHOWN_ANSWER
-from skillopt_git.replay import request
+from skillopt_git.replay import NONE_USED, request
+from skillopt_git.used import Used
 from skillopt_git.weighing import SUSPECT_OF
 
 USUAL_BYTES = 4  # of a token
 USUAL_WORDING = 120  # tokens of a prompt's own words
-USUAL_ANSWER, USUAL_RULING, USUAL_EDITS = 256, 64, 256  # tokens
-RULE = 200  # tokens that a document may gain in a night
-SHOWN_CHARACTERS = SHOWN_TEXT + 2 * SHOWN_ANSWER + 1_000  # of a task, with two answers and what they missed
-CHARACTER_BYTES = 4  # at most
+USUAL_ANSWER, USUAL_RULING, USUAL_EDITS, USUAL_FOUND = 256, 64, 256, 256  # tokens
+SHOWN_CHARACTERS = SHOWN_TEXT + 2 * SHOWN_ANSWER + 1_000  # of a task, with two answers, what they missed and its fences
+EDIT_CHARACTERS = RULE_LIMIT + 500  # of an edit that is to be ranked, with the words and fences around it
+BEGUN = 250  # tokens of a document before its first rule
+CHARACTER_BYTES = 3  # at most, but for pictures
+FORM = 1_000  # bytes of the form that an answer has to have
+ALL = ""  # in the place of a need: every held-out task is its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +91,10 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is known of a night before it. `tasks` may be replayed, `golden` ones veto, `on_trial` are the needs of
-    trials that go on, `teachable` is how many documents may be taught, `controls` how many are due, `beyond` what a
-    role's answers may take beyond what is asked for."""
+    """What is known of a night before it. `tasks` may be replayed, `golden` ones veto, `on_trial` are the needs of the
+    trials that go on, `teachable` is in how many documents a wish may be taught, `taught` how many there are in all,
+    `controls` how many are due, `beyond` what a role's answers may take beyond what is asked for. `mined` and `guides`
+    are the questions about sessions and about guidance; `refused` is what the optimizer is told of refusals."""
 
     config: Config
     tasks: Sequence[Task]
@@ -90,23 +102,35 @@ class Plan:
     needs: Sequence[Need]
     documents: Documents
     teachable: int
+    taught: int = 1
+    used: Used = NONE_USED
     on_trial: Sequence[str] = ()
     controls: int = 0
+    mined: Sequence[Request] = ()
+    guides: Sequence[Request] = ()
+    refused: Sequence[str] = ()
+    prompts: Prompts = SHIPPED
     two_models: bool = False
     beyond: Mapping[Role, int] = field(default_factory=dict)
 
     def steps(self) -> tuple[Step, ...]:
         """Without those that are empty."""
+        learning = self.needs and self.tasks
         every = (
-            self._probe(),
-            *self._trials("trials that go on", self.on_trial, self.on_trial),
-            *self._practice(),
-            *self._reflection(),
-            *self._gate(),
-            *self._means(),
-            *self._controls(),
+            *([self._probe()] if learning or self.mined else ()),
+            *self._asked("sessions read for wishes", self.mined, USUAL_FOUND),
+            *(self._learning() if learning else ()),
         )
-        return tuple(step for step in every if step.most.calls) if self.needs and self.tasks else ()
+        return tuple(step for step in every if step.most.calls)
+
+    def _learning(self) -> Iterator[Step]:
+        yield from self._trials("trials that go on", self.on_trial, self.on_trial)
+        yield from self._practice()
+        yield from self._reflection()
+        yield from self._gate()
+        yield from self._guidance()
+        yield from self._means()
+        yield from self._controls()
 
     # --- the parts of a night ---
 
@@ -122,46 +146,70 @@ class Plan:
 
     def _practice(self) -> Iterator[Step]:
         """The training tasks as they come out now; for a second document once more."""
-        train, often = self._train(), self.config.replay.dream_rollouts
-        yield from self._rollouts("training tasks", [(task, often, often * self.teachable) for task in train])
-        factor = self.config.replay.dream_factor
-        if factor:
-            asked = self._reflected(train) * self.teachable
-            most = self._reflected(train, most=True) * (2 * self.teachable)
-            yield Step(what="variants", role="optimizer", purpose="dream", likely=asked, most=most)
-            variants = [(task, factor, factor * self.teachable) for task in train]
-            yield from self._rollouts("variants of training tasks", variants)
+        often, factor = self.config.replay.dream_rollouts, self.config.replay.dream_factor
+        yield from self._rollouts("training tasks", [(task, often, often * self.teachable) for task in self._train()])
+        if not factor:
+            return
+        asked = [(need, task) for need in self._wishes for task in self._dreamt(need)]
+        likely = sum(
+            (_usual(Request(role="optimizer", purpose="dream", ask=it.ask), USUAL_EDITS) for _, it in asked), Load()
+        )
+        most = sum((self._question("dream", need.text, SHOWN_TEXT) for need, _ in asked), Load())
+        yield Step(what="variants", role="optimizer", purpose="dream", likely=likely, most=most * (2 * self.teachable))
+        variants = [(task, factor, factor * self.teachable) for _, task in asked]
+        yield from self._rollouts("variants of training tasks", variants, dreamt=True)
 
     def _reflection(self) -> Iterator[Step]:
         """Each wish once; where an answer cannot be read, or a second document is taught, again."""
-        wishes = [need for need in self.needs if self._train(need.id)]
-        every = sum((self._reflected(self._train(need.id)) for need in wishes), Load())
-        again = sum((self._reflected(self._train(need.id), most=True) for need in wishes), Load())
+        every = sum((self._reflected(self._train(need)) for need in self._wishes), Load())
+        shown = (SHOWN_TASKS + SHOWN_PASSING + self.config.replay.recall_k) * SHOWN_CHARACTERS
+        refused = "\n".join(self.refused)
+        again = sum((self._question("reflect", need.text + refused, shown) for need in self._wishes), Load())
         yield Step(what="rules", role="optimizer", purpose="reflect", likely=every, most=again * (2 * self.teachable))
-        if len(wishes) > 1:
-            one, most = self._reflected(self._train()), self._reflected(self._train(), most=True)
-            yield Step(what="rules", role="optimizer", purpose="merge", likely=one, most=most * (2 * self.teachable))
-        sets = self._sets()
-        yield from self._rollouts(
-            "rules on training tasks",
-            [(task, int(len(wishes) > 1), sets) for need in wishes for task in self._train(need.id)],
-        )
+        yield from self._merging()
+        sets, several = self._sets(), int(len(self._wishes) > 1)
+        practised = [(task, several, sets) for need in self._wishes for task in self._train(need)]
+        yield from self._rollouts("rules on training tasks", practised)
+        factor = self.config.replay.dream_factor
+        dreamt = [(task, several * factor, sets * factor) for need in self._wishes for task in self._dreamt(need)]
+        yield from self._rollouts("rules on variants", dreamt, dreamt=True)
+
+    def _merging(self) -> Iterator[Step]:
+        """For each document once, where several wishes have edits for it: at most one fewer than there is room for, and
+        then as many as there is room for."""
+        if len(self._wishes) < 2:
+            return
+        offered = max(2 * self.config.propose.edit_budget - 1, 0)
+        rule = max((_longest_rule(text) for _, text in self.documents), default=0)
+        wish = max(len(need.text) for need in self._wishes)
+        most = self._question("merge", "", offered * (EDIT_CHARACTERS + rule + wish))
+        one = self._reflected(self._train())
+        yield Step(what="rules", role="optimizer", purpose="merge", likely=one, most=most * (2 * self.taught))
 
     def _sets(self) -> int:
         """How often the training tasks of a wish are replayed with its edits, each of which is left out in turn."""
-        edits = self.config.propose.edit_budget
-        return (edits * (edits + 1) // 2 + edits) * self.teachable
+        most = self.config.propose.edit_budget
+        return (most * (most + 1) // 2 + most) * self.teachable
 
     def _gate(self) -> Iterator[Step]:
-        wishes = [need.id for need in self.needs if self._train(need.id) and self._primary(need.id)]
+        wishes = [need.id for need in self._wishes if self._primary(need.id)]
         gate = self.config.gate
         if gate.mode == "strict":
-            held_out = [*self._held_out(), *(task for task in self.golden if task not in self._held_out())]
-            edits = self.config.propose.edit_budget * len(wishes) * self.teachable
-            yield from self._rollouts("the gate", [(task, 2 * len(wishes), 2 * edits) for task in held_out])
+            tried = self.config.propose.edit_budget * len(wishes) * self.teachable
+            yield from self._rollouts("the gate", [(task, 2 * len(wishes), 2 * tried) for task in self._measured(ALL)])
         elif gate.mode == "evidence":
-            longest = sorted(wishes, key=lambda need: -len(self._primary(need)))
+            longest = sorted(wishes * self.teachable, key=lambda need: -len(self._measured(need)))
             yield from self._trials("the gate", wishes[: gate.candidates], longest[: gate.candidates])
+
+    def _guidance(self) -> Iterator[Step]:
+        """Judged beside the rules, by every held-out task."""
+        yield from self._asked("guidance", self.guides, USUAL_EDITS)
+        every = [ALL for _ in self.guides]
+        if self.config.gate.mode == "strict":
+            twice = 2 * len(every)
+            yield from self._rollouts("guidance at the gate", [(it, twice, twice) for it in self._measured(ALL)])
+        elif self.config.gate.mode == "evidence":
+            yield from self._trials("guidance at the gate", every, every)
 
     def _trials(self, what: str, likely: Iterable[str], most: Iterable[str]) -> Iterator[Step]:
         """Both arms of every pair; what seems to get worse is measured again."""
@@ -182,21 +230,32 @@ class Plan:
         yield from self._rollouts("the means of the night", asked)
 
     def _controls(self) -> Iterator[Step]:
-        usual = sorted((need.id for need in self.needs), key=lambda need: -len(self._primary(need)))[:1]
+        """Each of a wish that is known, whether or not it comes up tonight."""
+        known = sorted({need for task in self._held_out() for need in task.needs})
+        usual = sorted(known, key=lambda need: -len(self._measured(need)))[:1]
         due = usual * self.controls if self.config.gate.mode == "evidence" else ()
         yield from self._trials("controls of the gate", due, due)
 
     # --- tasks ---
 
-    def _train(self, need: str | None = None) -> list[Task]:
-        wanted = {item.id for item in self.needs} if need is None else {need}
+    @property
+    def _wishes(self) -> list[Need]:
+        """Those that there are tasks to learn from."""
+        return [need for need in self.needs if self._train(need)]
+
+    def _train(self, need: Need | None = None) -> list[Task]:
+        wanted = {item.id for item in (self.needs if need is None else (need,))}
         return [task for task in self.tasks if task.split == "train" and wanted & set(task.needs)]
+
+    def _dreamt(self, need: Need) -> list[Task]:
+        """As many as variants are made of; which ones, nobody knows before."""
+        return sorted(self._train(need), key=lambda task: -len(task.context))[:SHOWN_TASKS]
 
     def _held_out(self) -> list[Task]:
         return [task for task in self.tasks if task.split == "val"]
 
     def _primary(self, need: str) -> list[Task]:
-        return [task for task in self._held_out() if need in task.needs]
+        return [task for task in self._held_out() if need in (ALL, *task.needs)]
 
     def _measured(self, need: str) -> list[Task]:
         """The tasks of a trial: its own, those that veto, and so many others."""
@@ -207,39 +266,68 @@ class Plan:
 
     # --- calls ---
 
-    def _rollouts(self, what: str, asked: Sequence[tuple[Task, int, int]]) -> Iterator[Step]:
+    def _rollouts(self, what: str, asked: Sequence[tuple[Task, int, int]], *, dreamt: bool = False) -> Iterator[Step]:
         """Each task so often, likely and at most; a rubric is judged by several votes, each of which may be unreadable
-        once."""
+        once. A dreamt ask is not longer than what is shown of one, and a document may gain what the budget allows."""
         likely, most, ruled, ruled_most = Load(), Load(), Load(), Load()
         ruling = LONGEST_RULING + self.beyond.get("optimizer", 0)
+        ask = _tokens(SHOWN_TEXT) if dreamt else 0
+        written = self.config.propose.edit_budget * RULE_LIMIT + (GUIDANCE_LIMIT if self.guides else 0)
+        gained = BEGUN + _tokens(written)
         for task, often, longest in asked:
-            one = request(task, self.documents, "")
+            one = request(task, self.used.under(self.documents, task), "")
             likely += _usual(one, USUAL_ANSWER) * often
-            written = one.max_tokens + self.beyond.get("target", 0)
-            most += Load(1, most_input(one) + RULE, written) * longest
+            answer = one.max_tokens + self.beyond.get("target", 0)
+            most += Load(1, most_input(one) + ask + gained, answer) * longest
             if task.rubric:
-                about = Request(role="optimizer", purpose="judge", ask=task.ask, context=task.rubric)
+                told = (task.context, task.rubric, task.reference or "")
+                about = Request(role="optimizer", purpose="judge", ask=task.ask, context="\n".join(told))
                 usual = _usual(about, USUAL_RULING)
                 ruled += Load(1, usual.sent + USUAL_ANSWER, usual.received) * (VOTES * often)
-                ruled_most += Load(1, most_input(about) + written, ruling) * (2 * VOTES * longest)
+                words = self._words("judge", task.ask, *told) + answer * USUAL_BYTES // BYTES_A_TOKEN
+                ruled_most += Load(1, words + ask, ruling) * (2 * VOTES * longest)
         yield Step(what=what, role="target", purpose="rollout", likely=likely, most=most)
         yield Step(what=f"{what}, judged", role="optimizer", purpose="judge", likely=ruled, most=ruled_most)
 
-    def _reflected(self, train: Sequence[Task], *, most: bool = False) -> Load:
-        """One question of the optimizer, about some tasks under the documents."""
-        shown = train[:SHOWN_TASKS]
-        about = Request(
-            role="optimizer",
-            purpose="reflect",
-            ask="\n".join(task.ask for task in shown),
-            documents=self.documents,
-        )
-        if not most:
-            return _usual(about, USUAL_EDITS) if train else Load()
-        tasks = SHOWN_TASKS + SHOWN_PASSING + self.config.replay.recall_k
-        told = tasks * SHOWN_CHARACTERS * CHARACTER_BYTES // BYTES_A_TOKEN
-        written = LONGEST_ANSWER + self.beyond.get("optimizer", 0)
-        return Load(1, most_input(about) + told, written) if train else Load()
+    def _asked(self, what: str, questions: Sequence[Request], answer: int) -> Iterator[Step]:
+        """Questions that are known word for word. What cannot be read is asked for once more."""
+        for purpose in sorted({item.purpose for item in questions}):
+            likely = sum((_usual(item, answer) for item in questions), Load())
+            most = sum((Load(1, most_input(item), self._longest) for item in questions), Load())
+            yield Step(what=what, role="optimizer", purpose=purpose, likely=likely, most=most * 2)
+
+    def _reflected(self, train: Sequence[Task]) -> Load:
+        """A usual question of the optimizer, about some tasks under the documents."""
+        asks = "\n".join(task.ask for task in train[:SHOWN_TASKS])
+        about = Request(role="optimizer", purpose="reflect", ask=asks, documents=self.documents)
+        return _usual(about, USUAL_EDITS) if train else Load()
+
+    def _question(self, purpose: Purpose, words: str, characters: int) -> Load:
+        """The longest one of its kind, with so many characters that others wrote."""
+        documents = [text for _, text in self.documents]
+        known = self._words(purpose, words, self.config.propose.preferences, *documents)
+        return Load(1, known + _tokens(characters), self._longest)
+
+    def _words(self, purpose: Purpose, *texts: str) -> int:
+        """No fewer tokens than these texts take in the words of their prompt."""
+        ask = "".join((self.prompts.texts[purpose], *texts))
+        return most_input(Request(role="optimizer", purpose=purpose, ask=ask)) + FORM // BYTES_A_TOKEN
+
+    @property
+    def _longest(self) -> int:
+        return LONGEST_ANSWER + self.beyond.get("optimizer", 0)
+
+
+def _longest_rule(text: str) -> int:
+    """What an edit may name; where the rules cannot be told it names none."""
+    try:
+        return max(map(len, edits.rules(text)), default=0)
+    except ConfigError:
+        return 0
+
+
+def _tokens(characters: int) -> int:
+    return characters * CHARACTER_BYTES // BYTES_A_TOKEN
 
 
 def _usual(asked: Request, answer: int) -> Load:

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import ceil
 from pathlib import Path
 
-from skillopt_git import nightly, prices, roles, spending
+from skillopt_git import guidance, nightly, prices, roles, spending, wiring
 from skillopt_git.config import Config
 from skillopt_git.controls import ControlKind, due
-from skillopt_git.cycle import Inputs, usable
+from skillopt_git.cycle import Inputs, gather, usable
 from skillopt_git.documents import existing
+from skillopt_git.doors import lasting
 from skillopt_git.estimate import Cut, Load, Plan, Price, Step, cuts
 from skillopt_git.judges import judgeable
 from skillopt_git.learned import Known
+from skillopt_git.model import Session
+from skillopt_git.modelmine import Told, foreseen
 from skillopt_git.nightly import Options
-from skillopt_git.ports import Listener, Purpose, Role, Usage
+from skillopt_git.ports import Listener, Purpose, Request, Role, Usage
+from skillopt_git.prompts import Prompts
+from skillopt_git.recall import told_refusals
 from skillopt_git.recurrence import recurring
+from skillopt_git.used import used_skills
+from skillopt_git.workshop import open_workshop
 
 _CONTROLS: tuple[ControlKind, ...] = ("null", "known")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """`price` gives dollars, None where none is known; `table` says by what prices."""
+    """`price` gives dollars, None where none is known; `table` says by what prices. `sessions` are those that a model
+    would read: what it finds there nobody knows before."""
 
     steps: tuple[Step, ...]
     cuts: tuple[Cut, ...]
@@ -34,6 +43,7 @@ class Forecast:
     models: Mapping[Role, str]
     tasks: int
     needs: int
+    sessions: int
     simulated: bool
 
 
@@ -47,11 +57,24 @@ def forecast(
     notify: Listener,
     environ: Mapping[str, str] = os.environ,
 ) -> Forecast:
-    shop, inputs, known = nightly.expected(path, config, options, model=model, now=now, notify=notify)
+    shop = open_workshop(path, config, now=now, simulated=model.simulated)
+    prompts = wiring.prompts(shop.repo, shop.base)
+    inputs = nightly.start(shop, config, options, model=model, prompts=prompts, notify=notify)
+    read: list[Request] = []
+
+    def asks(sessions: Sequence[Session], heard: Iterable[str]) -> Told:
+        read.extend(foreseen(sessions, heard, inputs.reader, prompts, lasting(inputs.history.nights)))
+        return Told()
+
+    known = gather(inputs, config=config, now=now, notify=notify, asks=asks if inputs.by_model else None)
     target, optimizer = roles.parts(config)
-    price = _price(config, environ)
-    plan = _plan(config, inputs, known, now, two_models=replace(optimizer, role="target") != target)
-    plan = replace(plan, beyond={part.role: roles.about(part.backend).beyond for part in (target, optimizer)})
+    price = pricing(config, environ)
+    plan = replace(
+        planned(config, inputs, known, now, prompts),
+        mined=read,
+        two_models=replace(optimizer, role="target") != target,
+        beyond={part.role: roles.about(part.backend).beyond for part in (target, optimizer)},
+    )
     steps = plan.steps()
     return Forecast(
         steps=steps,
@@ -61,36 +84,55 @@ def forecast(
         models={part.role: f"{part.backend} {_model(part)}".strip() for part in (target, optimizer)},
         tasks=len(plan.tasks),
         needs=len(plan.needs),
+        sessions=len(plan.mined),
         simulated=model.simulated,
     )
 
 
-def _plan(config: Config, inputs: Inputs, known: Known, now: datetime, *, two_models: bool) -> Plan:
-    history, documents = inputs.history, [item for item in (inputs.teachable.skill, inputs.teachable.memory) if item]
+def planned(config: Config, inputs: Inputs, known: Known, now: datetime, prompts: Prompts) -> Plan:
+    """A night from these inputs, in which this is known."""
+    history = inputs.history
+    shared = [item for item in (inputs.teachable.skill, inputs.teachable.memory) if item]
+    used = used_skills(known.tasks, inputs.teachable.home_of, {item.path for item in shared})
+    documents = [*shared, *used.documents]
     tasks, _ = usable(known, {}, config, inputs.teachable.skill)
     replaced = known.bank.replaced
     needs = recurring(known.needs, known.counts, min_sessions=config.mine.min_sessions, replaced=replaced)
+    golden = [task for task in known.tasks if task.golden and not task.personal and judgeable(task)]
     return Plan(
         config=config,
         tasks=tasks,
-        golden=[task for task in known.tasks if task.golden and not task.personal and judgeable(task)],
-        needs=sorted(needs, key=lambda need: (-known.sessions(need.id), need.id)),
+        golden=[task for task in golden if task.id not in known.withheld],
+        needs=sorted(
+            (need for need in needs if need.id not in known.unsaid),
+            key=lambda need: (-known.sessions(need.id), need.id),
+        ),
         documents=existing(documents),
-        teachable=len(documents),
-        on_trial=tuple({item.need for item in history.on_trial}),
+        teachable=min(len(documents), 2),  # a skill, and then the memory
+        taught=len(documents),
+        used=used,
+        on_trial=[item.need for item in history.on_trial],
         controls=sum(due(kind, history, now, config.gate.aa_control) for kind in _CONTROLS),
-        two_models=two_models,
+        guides=guidance.foreseen(shared, history, inputs.evidence_of, config, prompts),
+        refused=told_refusals(history),
+        prompts=prompts,
     )
 
 
-def _price(config: Config, environ: Mapping[str, str]) -> Price:
+def pricing(config: Config, environ: Mapping[str, str]) -> Price:
+    """The prices of the models that these settings name."""
     parts = {part.role: part for part in roles.parts(config)}
     known = {role: roles.rates_of(part, config, environ) for role, part in parts.items()}
 
     def price(role: Role, purpose: Purpose, load: Load, *, most: bool = False) -> float | None:
-        """Replays are likely to go in batches; for sure nothing is."""
+        """By the mean call, for long ones may have a price of their own. Replays are likely to go in batches; for sure
+        nothing is, and at most all that is sent is put into a prompt cache."""
         batched = config.replay.batch and parts[role].backend == "anthropic" and purpose == "rollout" and not most
-        return known[role].at_most(Usage(load.sent, load.received, batched=batched), _model(parts[role]))
+        calls = max(load.calls, 1)
+        sent, received = ceil(load.sent / calls), ceil(load.received / calls)
+        mean = Usage(sent, received, written_tokens=sent if most else 0, batched=batched)
+        each = known[role].at_most(mean, _model(parts[role]))
+        return None if each is None else each * load.calls
 
     return price
 

@@ -245,7 +245,7 @@ class Night:
         self._note_failed(reflection.failure)
         fit: list[Edit] = []
         for edit in reflection.edits:
-            if self._room(need) and self._sieve.fits(edit, document, fit):
+            if self._room(need, len(fit)) and self._sieve.fits(edit, document, fit):
                 fit.append(edit)
         train = [task for task in self._in("train") if need.id in task.needs]
         training = Training((*train, *variants), document, documents, bench)
@@ -286,7 +286,8 @@ class Night:
         room = self.config.propose.edit_budget - len(proposable(self.candidates))
         found = merged(offers, document, room, lambda edit: self._sieve.fits(edit, document, ()), self._bench())
         self._note_failed(found.failure)
-        self.waiting.update({edit.need for edit in found.late if edit.need} - {item.need.id for item in found.offers})
+        waits = [*found.late, *(edit for edit, _ in found.joined)]
+        self.waiting.update({edit.need for edit in waits if edit.need} - {item.need.id for item in found.offers})
         self.notes += [f"the edit budget is used up: '{edit.sentence}' waits for another night" for edit in found.late]
         self.notes += [f"'{edit.sentence}' is said by '{kept.sentence}', too" for edit, kept in found.joined]
         return found.offers

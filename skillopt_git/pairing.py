@@ -165,6 +165,7 @@ class _Measuring:
     cand: Documents
     bench: Bench
     earlier: Evidence | None = None
+    own: frozenset[str] = frozenset()  # tasks that prove something; a golden one may need the rule and prove nothing
     tasks: dict[str, Task] = field(default_factory=dict)
     scores: dict[str, list[tuple[Score | None, Score | None]]] = field(default_factory=dict)
 
@@ -174,6 +175,7 @@ class _Measuring:
 
     def weighed(self, primary: Sequence[Task], guard: Sequence[Task]) -> Weighed:
         rules = self.bench.gate
+        self.own = frozenset(task.id for task in primary)
         open_ = self._open(primary)
         self._measure(open_, FIRST_PAIRS)
         if not futile(parts(self._tonight())[0]):
@@ -273,7 +275,7 @@ class _Measuring:
             task=task.id,
             family=task.family,
             need=self._need(task),
-            part="primary" if self.subject.need in (None, *task.needs) else "guard",
+            part="primary" if task.id in self.own else "guard",
             night=self.bench.night,
             base=tuple(_hard(base) for base, _ in pairs),
             cand=tuple(_hard(cand) for _, cand in pairs),

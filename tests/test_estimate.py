@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 from skillopt_git.config import Budget, Config, Gate, Mine, Propose, Replay
 from skillopt_git.estimate import Load, Plan, Step, cuts, dollars, total
+from skillopt_git.forecast import pricing
 from skillopt_git.judges import VOTES
 from skillopt_git.model import Need, Task
-from skillopt_git.ports import Purpose, Role
+from skillopt_git.ports import Purpose, Request, Role
 from skillopt_git.purse import Spent
-from tests.learning import NEEDS, PNPM, RULE, SKILL, TICKET, task, usual
+from skillopt_git.used import Used
+from tests.learning import NEEDS, PNPM, RULE, SKILL, TICKET, document, task, usual
 
 WISH = Need(id=PNPM, text=RULE)
 DOCUMENTS = ((SKILL, "Be kind.\n" * 50),)
@@ -56,11 +58,12 @@ def test_a_night_is_counted_in_its_order() -> None:
 
 
 def test_a_second_document_may_have_everything_tried_again() -> None:
-    """At most; what the gate may try in a night is no more for it."""
+    """At most; the gate tries no more candidates in a night, but one wish may have two of them."""
     made = plan(teachable=2)
     assert calls(made, "training tasks") == (2, 4)
     assert calls(made, "rules", "reflect") == (1, 4)
-    assert calls(made, "the gate") == calls(plan(), "the gate")
+    assert calls(plan(teachable=2, gate=Gate(candidates=1)), "the gate") == calls(plan(), "the gate")
+    assert calls(made, "the gate") == (30, 2 * 60)
 
 
 def test_two_models_are_asked_whether_they_are_there() -> None:
@@ -106,8 +109,11 @@ def test_dreams_and_repetitions_are_counted() -> None:
     """As often as the settings say."""
     made = plan(replay=Replay(dream_rollouts=3, dream_factor=2))
     assert calls(made, "training tasks") == (6, 6)
-    assert calls(made, "variants", "dream") == (1, 2)
+    assert calls(made, "variants", "dream") == (2, 4)
     assert calls(made, "variants of training tasks") == (4, 4)
+    assert calls(made, "rules on variants") == (0, 4 * 14)
+    many = [task(number, "train") for number in range(7)]
+    assert calls(plan(*many, replay=Replay(dream_factor=1)), "variants", "dream") == (5, 10)
 
 
 def test_several_wishes_are_merged_and_ranked() -> None:
@@ -127,6 +133,41 @@ def test_at_most_every_answer_is_as_long_as_it_may_be() -> None:
         assert step.most.received == step.most.calls * longest
 
 
+def test_sessions_that_a_model_reads_and_guidance_are_questions_known_before() -> None:
+    """Each may be asked once more; guidance is judged by all tasks. Sessions are read though nothing recurs."""
+    mined = [Request(role="optimizer", purpose="mine", ask="x" * 4_000, max_tokens=4_096)] * 3
+    guides = [Request(role="optimizer", purpose="guide", ask="Which?", max_tokens=4_096)]
+    made = plan(mined=mined, guides=guides, golden=(task(5, "train", TICKET, golden=True),))
+
+    assert [step.what for step in made.steps()][1] == "sessions read for wishes"
+    assert calls(made, "sessions read for wishes", "mine") == (3, 6)
+    assert calls(made, "guidance", "guide") == (1, 2)
+    assert calls(made, "guidance at the gate") == (4 * 10, 4 * 20)
+    assert calls(replace(made, config=Config(gate=Gate(mode="strict"))), "guidance at the gate") == (8, 8)
+    assert calls(replace(made, config=Config(gate=Gate(mode="off"))), "guidance at the gate") == (0, 0)
+    read = [step for step in made.steps() if step.purpose == "mine"]
+    assert read[0].most.sent >= 2 * 3 * 2_000
+    alone = replace(made, tasks=(), golden=()).steps()
+    assert [step.purpose for step in alone] == ["probe", "mine"]
+
+
+def test_a_trial_of_guidance_goes_on_with_every_held_out_task() -> None:
+    """And two trials are two, though they be about one wish."""
+    assert calls(plan(on_trial=("",)), "trials that go on") == (3 * 10, 3 * 20)
+    assert calls(plan(on_trial=(PNPM, PNPM)), "trials that go on") == (2 * 30, 2 * 60)
+
+
+def test_each_task_is_sent_the_skills_that_it_used() -> None:
+    skill = document(".claude/skills/packages/SKILL.md", "Ask first " * 100)
+    documents = (*DOCUMENTS, (skill.path, skill.text))
+    used = Used(homes={"packages": skill})
+    tasks = (task(0, "train", skills=("packages",)), task(2), task(3))
+    made, without = plan(*tasks, documents=documents, used=used), plan(*tasks)
+    for what in ("training tasks", "the means of the night"):
+        (one,), (other,) = ([step for step in item.steps() if step.what == what] for item in (made, without))
+        assert (one.likely.sent > other.likely.sent) is (what == "training tasks")
+
+
 def test_batches_make_a_night_cheaper_only_likely() -> None:
     """How a request is sent is known afterwards."""
 
@@ -134,6 +175,25 @@ def test_batches_make_a_night_cheaper_only_likely() -> None:
         return 1.0 if most else 0.5
 
     assert dollars(STEPS, price) == (1.0, 2.0)
+
+
+def test_many_short_calls_are_priced_as_short_ones() -> None:
+    """Where long ones have a price of their own. At most, all that is sent goes into a prompt cache, and nothing into a
+    batch."""
+    config = Config(replay=Replay(backend="anthropic", model="claude-sonnet-4-5", send="mined"))
+    one = Load(1, 100_000, 1_000)
+    price, batched = (
+        pricing(replace(config, replay=replace(config.replay, batch=batch)), {}) for batch in (False, True)
+    )
+
+    each, most = price("target", "rollout", one), price("target", "rollout", one, most=True)
+    assert each is not None
+    assert most is not None
+    assert price("target", "rollout", one * 10) == pytest.approx(10 * each)
+    assert each < most
+    assert batched("target", "rollout", one) == pytest.approx(each / 2)
+    assert batched("target", "rollout", one, most=True) == pytest.approx(most)
+    assert price("target", "rollout", Load()) == 0
 
 
 def test_where_nothing_recurs_nothing_is_asked() -> None:

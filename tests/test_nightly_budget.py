@@ -284,7 +284,12 @@ def test_an_estimate_asks_no_model_and_bounds_what_a_night_then_asks(
     assert limits["budget.tokens"]["likely_ends_at"] is not None
     assert limits["budget.usd"]["most_ends_at"] is None
     assert [item["role"] for item in told["roles"]] == ["target", "optimizer"]
+    assert told["sessions"] == len(PNPM) + len(TICKET)
     record = night()
+    purposes = Counter(request.purpose for request in metered.asked)
+    for purpose, calls in purposes.items():
+        assert calls <= sum(step["most"]["calls"] for step in told["steps"] if step["purpose"] == purpose)
+    assert purposes["mine"] == told["sessions"]
     most = told["total"]["most"]
     asked = Counter(request.role for request in metered.asked)
     for item in told["roles"]:
@@ -304,7 +309,7 @@ def test_an_estimate_in_words(
     assert "No model would be asked" in capsys.readouterr().out
     sessions(home, repo, PNPM)
     for budget, said in (
-        ("1000000", "enough for the longest night"),
+        ("2000000", "enough for the longest night"),
         ("40000", "likely enough; it would end the longest night at: "),
         ("6000", "it would likely end the night at: the gate"),
     ):
@@ -317,6 +322,7 @@ def test_an_estimate_in_words(
     assert "metered claude-haiku-4-5" in told
     assert "The price of a model is in no table (genai-prices " in told
     assert "The simulation costs nothing" not in told
+    assert f"What the model finds in the {len(PNPM)} sessions that it reads nobody knows before" in told
     assert cli.run([*words, "--backend", "mock"]) == 0
     assert "The simulation costs nothing" in " ".join(capsys.readouterr().out.split())
 

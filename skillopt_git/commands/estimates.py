@@ -12,6 +12,7 @@ from skillopt_git.config import Config
 from skillopt_git.console import Console
 from skillopt_git.estimate import Load, Step, dollars, total
 from skillopt_git.forecast import Forecast, forecast
+from skillopt_git.modelmine import MOST_TASKS
 from skillopt_git.nightly import Options
 from skillopt_git.ports import Role
 from skillopt_git.roles import chosen_model
@@ -58,6 +59,12 @@ def _sentences(found: Forecast) -> list[str]:
         if None not in dollars(found.steps, found.price)
         else f"The price of a model is in no table ({found.table}): budget.tokens limits it, budget.usd cannot.",
     ]
+    if found.sessions:
+        many = "the session" if found.sessions == 1 else f"the {found.sessions} sessions"
+        lines.append(
+            f"What the model finds in {many} that it reads nobody knows before: at most {MOST_TASKS} tasks of each, "
+            f"with `mine.max_tasks` in all, come on top."
+        )
     if found.simulated:
         lines.append("The simulation costs nothing; the figures are those of a model in its place.")
     for cut in found.cuts:
@@ -79,6 +86,7 @@ def _record(found: Forecast) -> dict[str, Any]:
         "v": 1,
         "tasks": found.tasks,
         "needs": found.needs,
+        "sessions": found.sessions,
         "simulated": found.simulated,
         "prices": found.table,
         "steps": [
