@@ -18,7 +18,8 @@ PLACES = {
     **dict.fromkeys(("agents", "config", "errors", "findings", "ids", "loading", "model", "packed", "ports"), "nouns"),
     **dict.fromkeys(("schema", "stamp", "timetable", "transcripts", "window"), "nouns"),
     **dict.fromkeys(
-        ("dialogue", "envfile", "folders", "lines", "locks", "ownfiles", "programs", "whole", "wire"), "files"
+        ("dialogue", "envfile", "folders", "gitfiles", "lines", "locks", "ownfiles", "programs", "whole", "wire"),
+        "files",
     ),
     **dict.fromkeys(("sources", "backends", "forges", "schedules", *GIT), "adapters"),
     **dict.fromkeys(("accounts", "anchors", "audit", "decide", "exchange", "index", "ledger", "outcomes"), "keepers"),
