@@ -365,6 +365,7 @@ class Scores:
         return Counts(found.count("right"), found.count("invented"), found.count("missed"))
 
 
+@cache
 def measure(name: str) -> Scores:
     """The scores of a whole set."""
     return sum((score(item, read_in_one_go(item)) for item in repositories(name)), Scores())
