@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
