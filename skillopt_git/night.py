@@ -162,7 +162,7 @@ class Night:
         practised = self._practised(needs, documents)
         offers: list[Offer] = []
         for need in sorted(needs, key=lambda item: (-self.known.sessions(item.id), item.id)):
-            told = lessons.lessons(need, practised, self.config.gate)
+            told = lessons.lessons(need, practised)
             if not told.failing or not self._room(need, sum(len(item.edits) for item in offers)):
                 continue
             if not self._sieve.suppresses(Edit(op="add", target=document.path, text=need.text, need=need.id), document):
@@ -271,7 +271,7 @@ class Night:
         if not dreamt.variants:
             return told, ()
         practised = lessons.attempts(dreamt.variants, documents, self._bench())
-        failing = lessons.lessons(need, practised, self.config.gate).failing
+        failing = lessons.lessons(need, practised).failing
         return replace(told, failing=(*told.failing, *failing)), dreamt.variants
 
     def _note_failed(self, failure: CallFailed | None) -> None:
