@@ -337,12 +337,14 @@ class Night:
     def _guide(self, documents: Sequence[Document], base: Documents) -> None:
         """Once in so many nights, guidance from the outcomes of the last ones: judged like a rule, by every task."""
         for document in documents if due(self.history, self.config.replay.slow_update) else ():
+            about = Need(id="", text=f"the guidance of {document.path}")
+            if not self._room(about):
+                return
             guided = guide(document, self.history, self.evidence_of, self._bench())
             self._note_failed(guided.failure)
             self.notes += [guided.note] if guided.note else []
             if guided.edit is not None and self._sieve.fits(guided.edit, document, ()):
                 training = Training((), document, base, self._bench())
-                about = Need(id="", text=f"the guidance of {document.path}")
                 self._try(Tryout(about, Group((guided.edit,)), self._in("val"), training))
 
     # --- the end ---
