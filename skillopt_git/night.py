@@ -245,14 +245,12 @@ class Night:
         reflection = reflect(need, told, document, bench=bench)
         self.reflections.append(reflection)
         self._note_failed(reflection.failure)
-        fit: list[Edit] = []
-        for edit in reflection.edits:
-            if self._room(need, len(fit)) and self._sieve.fits(edit, document, fit):
-                fit.append(edit)
+        most = self.config.propose.edit_budget  # where less room is left, what belongs together waits as a whole
+        fit = self._sieve.fitting(reflection.edits, document, lambda at: self._room(need, most if at == most else 0))
         train = [task for task in self._in("train") if need.id in task.needs]
         training = Training((*train, *variants), document, documents, bench)
         marks = frozenset(map(mark, self._told(need, told.tasks)))
-        offer = Offer(need, tuple(fit), self._held_out(need, told.tasks), training, marks)
+        offer = Offer(need, fit, self._held_out(need, told.tasks), training, marks)
         if bench.by_pairs([*offer.held_out, *self._golden()]):
             return [offer]
         for item in tryouts(offer):

@@ -19,15 +19,18 @@ from skillopt_git.replay import replay
 from skillopt_git.training import Group, Training, Tryout, chosen
 from tests.learning import (
     ABSENT_MEMORY,
+    OTHER,
     PNPM,
     RULE,
     RUN,
     SKILL,
+    TICKET,
     Answer,
     acts,
     asked,
     document,
     edits,
+    follows,
     models,
     night,
     task,
@@ -207,12 +210,21 @@ def test_a_group_is_one_candidate_with_one_verdict() -> None:
 
 
 def test_a_group_that_the_budget_has_no_room_for_waits() -> None:
-    script = acts(both_needed, optimizer=lambda _: edits(FIRST, SECOND))
+    """As a whole: one of its edits alone would be found useless."""
+    tickets = [task(at, "train" if at < 7 else "val", TICKET) for at in range(5, 12)]
 
-    learned = night(*usual(), script=script, memory=None, propose=Propose(edit_budget=1))
+    def target(request: Request) -> Reply:
+        return follows(request) if OTHER in told(request) and FIRST not in told(request) else both_needed(request)
 
-    assert learned.candidates == ()
-    assert any("the edit budget is used up" in note for note in learned.notes)
+    def optimizer(request: Request) -> Reply:
+        return edits(OTHER) if OTHER in request.ask.split("The file as it is now")[0] else edits(FIRST, SECOND)
+
+    learned = night(
+        *tickets, *usual(), script=acts(target, optimizer=optimizer), memory=None, propose=Propose(edit_budget=2)
+    )
+
+    assert [edit.sentence for item in learned.candidates for edit in item.edits] == [OTHER]
+    assert any(f"the edit budget is used up: what is left of '{RULE}'" in note for note in learned.notes)
 
 
 def test_a_night_measures_few_candidates_by_pairs_and_says_what_waits() -> None:
