@@ -175,7 +175,7 @@ def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener, a
     bank = inputs.bank
     told = Told()
     if asks is not None and read is not None:
-        told, read = _by_model(asks, read, bank)
+        told, read = _by_model(asks, read, bank, {**inputs.history.worded, **_needs_of(inputs.files)})
     mined = mine(
         read.sessions if read else (),
         needs={**inputs.history.worded, **_needs(inputs)},
@@ -199,16 +199,17 @@ def gather(inputs: Inputs, *, config: Config, now: datetime, notify: Listener, a
     return replace(known, personal=len(private.tasks) - len(open_.tasks), told=told)
 
 
-def _by_model(asks: Asks, read: Harvest, bank: Bank) -> tuple[Told, Harvest]:
+def _by_model(asks: Asks, read: Harvest, bank: Bank, others: Mapping[str, str]) -> tuple[Told, Harvest]:
     """What a model finds in the sessions, but for those in which something personal was said. Those that the budget
-    left are read again another night."""
+    left are read again another night. Wishes heard elsewhere are told it as well: in other words they would be new."""
     open_ = shareable(bank)
     personal = withheld(bank)
     tasks = {task.id for task in open_.tasks}
     hidden = {name for task in bank.tasks if task.id not in tasks for name in task.sessions}
     hidden |= {item.session for item in bank.sightings if item.need in personal}
     places = [place for place, session in enumerate(read.sessions) if session.id not in hidden]
-    told = asks([read.sessions[place] for place in places], open_.needs.values()) if places else Told()
+    heard = [text for need, text in {**others, **open_.needs}.items() if need not in personal]
+    told = asks([read.sessions[place] for place in places], heard) if places else Told()
     return told, read.leaving({places[at] for at in told.unread})
 
 

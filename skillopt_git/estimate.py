@@ -162,7 +162,9 @@ class Plan:
     def _reflection(self) -> Iterator[Step]:
         """Each wish once; where an answer cannot be read, or a second document is taught, again."""
         every = sum((self._reflected(self._train(need)) for need in self._wishes), Load())
-        shown = (SHOWN_TASKS + SHOWN_PASSING + self.config.replay.recall_k) * SHOWN_CHARACTERS
+        asked = self.config.replay
+        tasks = SHOWN_TASKS * (2 if asked.dream_factor else 1) + SHOWN_PASSING + asked.recall_k  # variants count apart
+        shown = tasks * SHOWN_CHARACTERS
         refused = "\n".join(self.refused)
         again = sum((self._question("reflect", need.text + refused, shown) for need in self._wishes), Load())
         yield Step(what="rules", role="optimizer", purpose="reflect", likely=every, most=again * (2 * self.teachable))

@@ -122,7 +122,7 @@ def planned(config: Config, inputs: Inputs, known: Known, now: datetime, prompts
 def pricing(config: Config, environ: Mapping[str, str]) -> Price:
     """The prices of the models that these settings name."""
     parts = {part.role: part for part in roles.parts(config)}
-    known = {role: roles.rates_of(part, config, environ) for role, part in parts.items()}
+    known = {role: roles.rates_of(part, environ) for role, part in parts.items()}
 
     def price(role: Role, purpose: Purpose, load: Load, *, most: bool = False) -> float | None:
         """By the mean call, for long ones may have a price of their own. Replays are likely to go in batches; for sure

@@ -59,10 +59,11 @@ def worth(rollout: Rollout, rules: Gate) -> float:
     return gate.metric(rollout.score, rules) if rollout.score is not None else 0.0
 
 
-def lessons(need: Need, practised: Iterable[Attempts], rules: Gate) -> Lessons:
-    """Those of one need; a task that could not be measured teaches nothing."""
+def lessons(need: Need, practised: Iterable[Attempts]) -> Lessons:
+    """Those of one need; a task that could not be measured teaches nothing. What passes does so whatever the metric: a
+    judge seldom finds an answer perfect."""
     own = [item for item in practised if need.id in item.task.needs and item.rollouts]
-    passing = [item for item in own if worth(item.rollouts[0], rules) >= 1]
+    passing = [item for item in own if all(one.score is not None and one.score.hard >= 1 for one in item.rollouts)]
     failing = [item for item in own if item not in passing]
     return Lessons(failing=tuple(failing[:SHOWN_TASKS]), passing=tuple(passing[:SHOWN_PASSING]))
 

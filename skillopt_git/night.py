@@ -162,7 +162,7 @@ class Night:
         practised = self._practised(needs, documents)
         offers: list[Offer] = []
         for need in sorted(needs, key=lambda item: (-self.known.sessions(item.id), item.id)):
-            told = lessons.lessons(need, practised, self.config.gate)
+            told = lessons.lessons(need, practised)
             if not told.failing or not self._room(need, sum(len(item.edits) for item in offers)):
                 continue
             if not self._sieve.suppresses(Edit(op="add", target=document.path, text=need.text, need=need.id), document):
@@ -243,14 +243,12 @@ class Night:
         reflection = reflect(need, told, document, bench=bench)
         self.reflections.append(reflection)
         self._note_failed(reflection.failure)
-        fit: list[Edit] = []
-        for edit in reflection.edits:
-            if self._room(need, len(fit)) and self._sieve.fits(edit, document, fit):
-                fit.append(edit)
+        most = self.config.propose.edit_budget  # where less room is left, what belongs together waits as a whole
+        fit = self._sieve.fitting(reflection.edits, document, lambda at: self._room(need, most if at == most else 0))
         train = [task for task in self._in("train") if need.id in task.needs]
         training = Training((*train, *variants), document, documents, bench)
         marks = frozenset(map(mark, self._told(need, told.tasks)))
-        offer = Offer(need, tuple(fit), self._held_out(need, told.tasks), training, marks)
+        offer = Offer(need, fit, self._held_out(need, told.tasks), training, marks)
         if bench.by_pairs([*offer.held_out, *self._golden()]):
             return [offer]
         for item in tryouts(offer):
@@ -269,7 +267,7 @@ class Night:
         if not dreamt.variants:
             return told, ()
         practised = lessons.attempts(dreamt.variants, documents, self._bench())
-        failing = lessons.lessons(need, practised, self.config.gate).failing
+        failing = lessons.lessons(need, practised).failing
         return replace(told, failing=(*told.failing, *failing)), dreamt.variants
 
     def _note_failed(self, failure: CallFailed | None) -> None:
@@ -335,12 +333,14 @@ class Night:
     def _guide(self, documents: Sequence[Document], base: Documents) -> None:
         """Once in so many nights, guidance from the outcomes of the last ones: judged like a rule, by every task."""
         for document in documents if due(self.history, self.config.replay.slow_update) else ():
+            about = Need(id="", text=f"the guidance of {document.path}")
+            if not self._room(about):
+                return
             guided = guide(document, self.history, self.evidence_of, self._bench())
             self._note_failed(guided.failure)
             self.notes += [guided.note] if guided.note else []
             if guided.edit is not None and self._sieve.fits(guided.edit, document, ()):
                 training = Training((), document, base, self._bench())
-                about = Need(id="", text=f"the guidance of {document.path}")
                 self._try(Tryout(about, Group((guided.edit,)), self._in("val"), training))
 
     # --- the end ---

@@ -219,7 +219,7 @@ def limited(
     """With each call paid from the purse. Raises `UsageError` where a limit in dollars could not be kept."""
     if purse is None or opened.free:
         return opened
-    asked, rates = opened.backend, rates_of(part, config, environ)
+    asked, rates = opened.backend, rates_of(part, environ)
     refuse_unpriced(config.budget, asked.name, asked.model, rates)
     paid = Budgeted(
         inner=asked,
@@ -232,7 +232,7 @@ def limited(
     return replace(opened, backend=paid)
 
 
-def rates_of(part: Part, config: Config, environ: Mapping[str, str] = os.environ) -> prices.Rates:
+def rates_of(part: Part, environ: Mapping[str, str] = os.environ) -> prices.Rates:
     known = about(part.backend)
     return prices.rates(part.backend, part.base_url or (environ.get(known.address, "") if known.address else ""))
 

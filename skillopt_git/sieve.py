@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from skillopt_git import edits
@@ -35,6 +35,14 @@ class Sieve:
     unmatched: list[tuple[Edit, str]]
     suppressed: list[tuple[Edit, str]]
     linted: list[tuple[Edit, str]]
+
+    def fitting(self, proposed: Iterable[Edit], document: Document, room: Callable[[int], bool]) -> tuple[Edit, ...]:
+        """Those that may be tried together; `room` says whether there is any beside so many."""
+        fit: list[Edit] = []
+        for edit in proposed:
+            if room(len(fit)) and self.fits(edit, document, fit):
+                fit.append(edit)
+        return tuple(fit)
 
     def fits(self, edit: Edit, document: Document, beside: Sequence[Edit]) -> bool:
         """Whether it may be tried: it changes something, gains no capability, and memory does not hold it back."""

@@ -84,7 +84,7 @@ def weigh(primary: Sequence[Measured], guard: Sequence[Measured] = (), *, gate: 
     if flaw:
         return Weighed("invalid", flaw, {})
     found = _Found.of(primary, guard)
-    numbers = found.numbers(gate)
+    numbers = found.numbers()
     harm = found.harm(gate)
     if harm:
         return Weighed("harmful", harm, numbers)
@@ -210,7 +210,7 @@ class _Found:
         }
         return [what for what, lack in lacks.items() if lack]
 
-    def numbers(self, gate: Gate) -> OpenMap:
+    def numbers(self) -> OpenMap:
         """For the record: in shares of 1."""
         told = estimate(self.arms)
         return {

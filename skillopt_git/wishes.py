@@ -236,7 +236,7 @@ def _faint(clause: Clause, grammar: Grammar) -> Voice | None:
         return None
     if grammar.pointed(text.split()[0]) and not (wish.asks or wish.names):
         return None
-    firm = not lone and (_for_all(text, clause, wish, grammar) or _measured(text, clause, wish, grammar))
+    firm = not lone and (_for_all(text, clause, wish, grammar) or _measured(text, clause, grammar))
     wish = replace(wish, asks=(wish.asks or clause.pleads) and (not lone or clause.pleads))
     return Voice(wish=wish, quote=clause.quote[:QUOTE_LIMIT], faint=not firm, meant=firm)
 
@@ -278,7 +278,7 @@ def _for_all(text: str, clause: Clause, wish: Wish, grammar: Grammar) -> bool:
     )
 
 
-def _measured(text: str, clause: Clause, wish: Wish, grammar: Grammar) -> bool:
+def _measured(text: str, clause: Clause, grammar: Grammar) -> bool:
     """ "shorter answers please", "keep comments to a minimum"."""
     if not grammar.degree.search(text) or grammar.pointed(text) or not grammar.definite.isdisjoint(fold(text).split()):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from skillopt_git.cycle import Inputs, Reading, gather
 from skillopt_git.ids import need_id
 from skillopt_git.learned import Known, Learned, Teachable
 from skillopt_git.model import Check, Event, Reason, Session, Sighting, Skipped, TasksFile, Turn
+from skillopt_git.modelmine import Told
 from skillopt_git.ports import Harvested, LearningEvent, Mined, Scanned
 from skillopt_git.recall import History, recall
 from skillopt_git.record import events_of
@@ -254,6 +256,28 @@ def test_a_need_of_the_ledger_is_joined() -> None:
     assert joined.bank.needs == joined.needs
     assert {need for item in joined.tasks for need in item.needs} == {"n1-elsewhere"}
     assert older.needs == {own: RULE}
+
+
+def test_a_model_is_told_of_wishes_that_were_heard_elsewhere() -> None:
+    """In the ledger, where one may have been turned down, in a file and here: it words them as they were."""
+    finnish, file, here = ("Kirjoita kommentit suomeksi", "Nimeä haarat tiketin mukaan", "Aja testit ensin")
+    told: list[str] = []
+
+    def asks(_: Sequence[Session], known: Iterable[str]) -> Told:
+        told.extend(known)
+        return Told()
+
+    inputs = Inputs(
+        reading=reading(*CORRECTED),
+        bank=Bank(needs={"n1-1": here}),
+        files=(TasksFile(v=1, reviewed=True, needs={"n1-2": file}, tasks=()),),
+        teachable=Teachable(skill=None, memory=None, general_to_memory=True),
+        history=History(worded={"n1-3": finnish}),
+        night=RUN,
+    )
+    gather(inputs, config=Config(), now=NOW, notify=lambda _: None, asks=asks)
+
+    assert sorted(told) == sorted([finnish, file, here])
 
 
 def test_a_month_of_nights_is_rebuilt_from_sessions_and_ledger() -> None:

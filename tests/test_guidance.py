@@ -14,7 +14,7 @@ from hypothesis import given
 
 from skillopt_git import nightly
 from skillopt_git.backends.scripted import Scripted
-from skillopt_git.config import Gate, Replay
+from skillopt_git.config import Gate, Propose, Replay
 from skillopt_git.consolidate import GUIDANCE_LIMIT, lint
 from skillopt_git.edits import SLOW_END, SLOW_START, guidance
 from skillopt_git.guidance import Guided, due, guide
@@ -280,6 +280,16 @@ def test_no_edit_for_a_wish_touches_the_guidance(op: str) -> None:
 
     assert (refused.candidates, ["guidance" in why for _, why in refused.unmatched]) == ((), [True])
     assert [item.edits[0].op for item in tried.candidates] == [op]
+
+
+def test_guidance_that_has_no_room_is_not_asked_for() -> None:
+    """It counts for the edit budget like a rule."""
+    backend = Scripted(script=script())
+    learned = learned_night(
+        *TASKS, backend=backend, skill=TEXT, memory=None, history=OLD, replay=LATE, propose=Propose(edit_budget=0)
+    )
+    assert asked(backend, "guide") == []
+    assert any("the guidance of" in note and "waits" in note for note in learned.notes)
 
 
 def test_guidance_that_people_turned_down_is_held_back() -> None:

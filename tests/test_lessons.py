@@ -8,9 +8,10 @@ import pytest
 
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.config import Gate
-from skillopt_git.lessons import SHOWN_PASSING, SHOWN_TASKS, alike, attempts, lessons
-from skillopt_git.model import Check, Metric
+from skillopt_git.lessons import SHOWN_PASSING, SHOWN_TASKS, Attempts, alike, attempts, lessons
+from skillopt_git.model import Check, Metric, Score
 from skillopt_git.ports import CallFailed, Reply
+from skillopt_git.replay import Rollout
 from tests.learning import TICKET, acts, once, task
 from tests.questions import NEED, TONIGHT, attempt, bench
 
@@ -38,7 +39,7 @@ def test_an_answer_that_could_not_be_measured_teaches_nothing() -> None:
 
     assert len(found.rollouts) == 1
     none = attempt(task(1, "train"))
-    assert lessons(NEED, [found, none], HARD).tasks == (task(0, "train"),)
+    assert lessons(NEED, [found, none]).tasks == (task(0, "train"),)
 
 
 @pytest.mark.parametrize(("metric", "worse"), [("hard", "pnpm"), ("soft", "npm"), ("mixed", "npm")])
@@ -56,15 +57,24 @@ def test_what_fails_at_times_is_not_what_passes() -> None:
     steady, unsteady = attempt(task(0, "train"), ("a", 1.0), ("b", 1.0)), attempt(task(1, "train"), ("a", 0), ("b", 1))
     other = attempt(task(2, "train", TICKET), ("a", 0))
 
-    found = lessons(NEED, [steady, unsteady, other], HARD)
+    found = lessons(NEED, [steady, unsteady, other])
 
     assert (found.failing, found.passing) == ((unsteady,), (steady,))
+
+
+def test_an_answer_that_passes_need_not_be_perfect() -> None:
+    """Whatever the gate's metric: the agent does not get it wrong any more."""
+    good = Rollout(task=task(0, "train"), reply=Reply(text="a"), score=Score(hard=1.0, soft=0.9), failure=None)
+    poor = replace(good, score=Score(hard=0.0, soft=0.7))
+
+    assert lessons(NEED, [Attempts(good.task, (good,))]).failing == ()
+    assert lessons(NEED, [Attempts(good.task, (poor, good))]).passing == ()
 
 
 def test_few_of_each_are_shown() -> None:
     every = [attempt(task(at % 12, "train", id=f"t1-{at}"), ("a", at % 2)) for at in range(24)]
 
-    found = lessons(NEED, every, HARD)
+    found = lessons(NEED, every)
 
     assert (len(found.failing), len(found.passing)) == (SHOWN_TASKS, SHOWN_PASSING)
 

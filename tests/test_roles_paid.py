@@ -33,7 +33,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rates(environ: dict[str, str] | None = None, **replay: str) -> Rates:
     config = Config(replay=Replay(**{"backend": "metered", **replay}))  # type: ignore[arg-type]
-    return roles.rates_of(roles.parts(config)[0], config, environ or {})
+    return roles.rates_of(roles.parts(config)[0], environ or {})
 
 
 def test_an_address_counts_before_the_name_wherever_it_is_set() -> None:

@@ -19,15 +19,18 @@ from skillopt_git.replay import replay
 from skillopt_git.training import Group, Training, Tryout, chosen
 from tests.learning import (
     ABSENT_MEMORY,
+    OTHER,
     PNPM,
     RULE,
     RUN,
     SKILL,
+    TICKET,
     Answer,
     acts,
     asked,
     document,
     edits,
+    follows,
     models,
     night,
     task,
@@ -57,8 +60,8 @@ def training(target: Answer) -> tuple[Training, Scripted]:
     tasks = (task(0, "train"), task(1, "train"))
     judge = models(backend, tasks).judge
 
-    def again(rounds: Any) -> Any:
-        return replay(rounds, target=backend, judge=judge, notify=lambda _: None)
+    def again(tasks: Any, documents: Any, sample: str = "") -> Any:
+        return replay(tasks, documents, target=backend, judge=judge, sample=sample, notify=lambda _: None)
 
     bench = Bench(
         target=backend,
@@ -206,15 +209,22 @@ def test_a_group_is_one_candidate_with_one_verdict() -> None:
     assert candidate.evidence.numbers["adds"] == {edit.id: 1.0 for edit in candidate.edits}
 
 
-def test_of_what_belongs_together_so_much_is_tried_as_there_is_room_for() -> None:
-    """The first alone is of no use; the other waits, and that is said."""
-    script = acts(both_needed, optimizer=lambda _: edits(FIRST, SECOND))
+def test_a_group_that_the_budget_has_no_room_for_waits() -> None:
+    """As a whole: one of its edits alone would be found useless."""
+    tickets = [task(at, "train" if at < 7 else "val", TICKET) for at in range(5, 12)]
 
-    learned = night(*usual(), script=script, memory=None, propose=Propose(edit_budget=1))
+    def target(request: Request) -> Reply:
+        return follows(request) if OTHER in told(request) and FIRST not in told(request) else both_needed(request)
 
-    assert [[edit.sentence for edit in item.edits] for item in learned.candidates] == [[FIRST]]
-    assert not any(item.accepted for item in learned.candidates)
-    assert any("the edit budget is used up" in note for note in learned.notes)
+    def optimizer(request: Request) -> Reply:
+        return edits(OTHER) if OTHER in request.ask.split("The file as it is now")[0] else edits(FIRST, SECOND)
+
+    learned = night(
+        *tickets, *usual(), script=acts(target, optimizer=optimizer), memory=None, propose=Propose(edit_budget=2)
+    )
+
+    assert [edit.sentence for item in learned.candidates for edit in item.edits] == [OTHER]
+    assert any(f"the edit budget is used up: what is left of '{RULE}'" in note for note in learned.notes)
 
 
 def test_a_night_measures_few_candidates_by_pairs_and_says_what_waits() -> None:
@@ -231,7 +241,6 @@ def test_a_night_measures_few_candidates_by_pairs_and_says_what_waits() -> None:
     waiting = [note for note in learned.notes if "waits for another night" in note]
     assert len(waiting) == 1
     assert "`gate.candidates`" in waiting[0]
-    assert learned.postponed == {names[2]}
     assert len(asked(backend, "reflect")) == 3
 
 
