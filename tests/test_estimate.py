@@ -13,9 +13,11 @@ from skillopt_git.judges import VOTES
 from skillopt_git.model import Need, Task
 from skillopt_git.ports import Purpose, Role
 from skillopt_git.purse import Spent
-from tests.learning import NEEDS, PNPM, RULE, SKILL, TICKET, task, usual
+from skillopt_git.used import Used
+from tests.learning import NEEDS, PNPM, RULE, SKILL, TICKET, document, task, usual
 
 WISH = Need(id=PNPM, text=RULE)
+BOTH = (WISH, Need(id=TICKET, text=NEEDS[TICKET]))
 DOCUMENTS = ((SKILL, "Be kind.\n" * 50),)
 
 
@@ -111,11 +113,70 @@ def test_dreams_and_repetitions_are_counted() -> None:
 
 
 def test_several_wishes_are_merged_and_ranked() -> None:
-    """By one question more, and by what training tasks gain."""
+    """At most by one question more, where some are too many; and by what training tasks gain."""
     tasks = (task(0, "train"), task(1, "train", TICKET), task(2), task(3, "val", TICKET))
-    made = plan(*tasks, needs=(WISH, Need(id=TICKET, text=NEEDS[TICKET])), propose=Propose(edit_budget=2))
-    assert calls(made, "rules", "merge") == (1, 2)
+    made = plan(*tasks, needs=BOTH, propose=Propose(edit_budget=2))
+    assert calls(made, "rules, ranked", "merge") == (0, 2)
     assert calls(made, "rules on training tasks") == (2, 2 * 5)
+
+
+def test_what_memory_holds_back_is_likely_not_tried() -> None:
+    """Its training tasks are answered all the same, and at most it is tried, too."""
+    tasks = (task(0, "train"), task(1, "train", TICKET), task(2), task(3, "val", TICKET))
+    free, held = plan(*tasks, needs=BOTH), plan(*tasks, needs=BOTH, held=frozenset({TICKET}))
+    assert calls(held, "rules", "reflect") == (1, 4)
+    assert calls(held, "the gate") == (2 * 10, 4 * 20)
+    assert calls(held, "rules on training tasks") == (0, calls(free, "rules on training tasks")[1])
+    assert calls(held, "training tasks") == calls(free, "training tasks") == (2, 2)
+    all_held = plan(*tasks, needs=BOTH, held=frozenset({PNPM, TICKET}), gate=Gate(mode="strict"))
+    assert calls(all_held, "the gate")[0] == 0
+
+
+def test_a_skill_that_sessions_used_is_tried_by_tasks_that_read_it() -> None:
+    """Likely; at most its wish goes to another document, too. No other task is answered under it."""
+    own = document(".claude/skills/packages/SKILL.md")
+    tasks = (
+        task(0, "train", skills=("packages",)),
+        task(1, "train", TICKET),
+        task(2, skills=("packages",)),
+        task(3, "val", TICKET),
+        task(4, "val", TICKET),
+    )
+    made = plan(
+        *tasks,
+        needs=BOTH,
+        documents=(*DOCUMENTS, (own.path, "Ask first. " * 500)),
+        used=Used({"packages": own}),
+        homes={PNPM: own.path},
+        gate=Gate(candidates=1),
+    )
+    assert calls(made, "the gate") == (10, 3 * 20)
+    assert calls(made, "rules", "reflect") == (2, 2 * 2 * 2)
+    assert calls(made, "rules on training tasks")[0] == 0
+    (practice,) = (step for step in made.steps() if step.what == "training tasks")
+    twice = plan(*tasks, needs=BOTH, documents=made.documents)
+    (both,) = (step for step in twice.steps() if step.what == "training tasks")
+    assert practice.likely.sent < both.likely.sent
+
+
+def test_sessions_that_a_model_reads_come_first() -> None:
+    """Each once, at most twice; also where no wish is known before."""
+    made = plan(reads=(8_000, 2_000))
+    assert [step.what for step in made.steps()][:2] == ["whether the models are there", "sessions, read by the model"]
+    assert calls(made, "sessions, read by the model", "mine") == (2, 4)
+    step = made.steps()[1]
+    assert (step.likely.sent, step.most.received) == ((4_000 + 8_000) // 4 + (4_000 + 2_000) // 4, 4 * 4_096)
+    assert step.most.sent == 2 * (400 + 6_000 + 400 + 3_000)
+    assert [step.purpose for step in plan(reads=(100,), needs=()).steps()] == ["probe", "mine"]
+    longer = plan(reads=(8_000, 2_000), heard=1_000).steps()[1]
+    assert longer.most.sent == step.most.sent + 4 * 500
+
+
+@pytest.mark.parametrize(("mode", "often"), [("evidence", 20), ("strict", 2), ("off", 0)])
+def test_guidance_that_is_due_is_tried_at_most(mode: Any, often: int) -> None:
+    made = plan(guides=2, gate=Gate(mode=mode))
+    assert calls(made, "guidance", "guide") == (2, 4)
+    assert calls(made, "guidance, tried") == (0, 3 * 2 * often)
 
 
 def test_at_most_every_answer_is_as_long_as_it_may_be() -> None:
@@ -184,6 +245,12 @@ def step(what: str, likely: int, most: int, role: Role = "target") -> Step:
     return Step(what=what, role=role, purpose="rollout", likely=Load(1, likely, 0), most=Load(1, most, 0))
 
 
+def calls_of(what: str, likely: int, room: int, count: int = 1) -> Step:
+    """Calls that likely send so much, and receive so much at most."""
+    most = Load(1, 2 * likely, room) * 3
+    return Step(what=what, role="target", purpose="rollout", likely=Load(1, likely, 0) * count, most=most)
+
+
 STEPS = (step("first", 100, 200), step("second", 100, 300, "optimizer"))
 
 
@@ -195,12 +262,14 @@ def cents(role: Role, purpose: Purpose, load: Load, *, most: bool = False) -> fl
     ("budget", "limit", "left", "likely", "most"),
     [
         (Budget(tokens=1_000), "budget.tokens", 1_000, None, None),
-        (Budget(tokens=200), "budget.tokens", 200, None, "second"),
-        (Budget(tokens=150), "budget.tokens", 150, "second", "first"),
-        (Budget(week_tokens=250), "budget.week_tokens", 210, None, "second"),
+        (Budget(tokens=300), "budget.tokens", 300, None, "second"),
+        (Budget(tokens=199), "budget.tokens", 199, "first", "first"),
+        (Budget(tokens=250), "budget.tokens", 250, "second", "second"),
+        (Budget(week_tokens=350), "budget.week_tokens", 310, None, "second"),
         (Budget(week_tokens=30), "budget.week_tokens", 0, "first", "first"),
-        (Budget(usd=2.5), "budget.usd", 2.5, None, "second"),
-        (Budget(week_usd=1.5), "budget.week_usd", 1.0, "second", "first"),
+        (Budget(usd=3.5), "budget.usd", 3.5, None, "second"),
+        (Budget(usd=2.5), "budget.usd", 2.5, "second", "second"),
+        (Budget(week_usd=1.5), "budget.week_usd", 1.0, "first", "first"),
     ],
 )
 def test_each_limit_says_what_it_would_cut(
@@ -209,6 +278,19 @@ def test_each_limit_says_what_it_would_cut(
     """With what the week has left of it."""
     (cut,) = cuts(STEPS, budget, Spent(tokens=40, usd=0.5), cents)
     assert (cut.limit, cut.left, cut.likely, cut.most) == (limit, left, likely, most)
+
+
+def test_a_step_begins_only_where_the_longest_of_its_calls_has_room() -> None:
+    """As a run reserves it, however short answers use to be; what is likely not asked ends nothing."""
+    first, second = calls_of("first", 20, 60), calls_of("second", 10, 90)
+    (cut,) = cuts((first, second), Budget(tokens=129), Spent(), cents)
+    assert cut.likely == "second"
+    (cut,) = cuts((first, second), Budget(tokens=130), Spent(), cents)
+    assert cut.likely is None
+    (cut,) = cuts((first, second), Budget(tokens=99), Spent(), cents)
+    assert (cut.likely, cut.most) == ("first", "first")
+    (cut,) = cuts((first, calls_of("second", 10, 900, count=0)), Budget(tokens=400), Spent(), cents)
+    assert (cut.likely, cut.most) == (None, "second")
 
 
 def test_minutes_are_foretold_by_nobody() -> None:
