@@ -10,10 +10,10 @@ RIG := tests/rig/node_modules/.ready
 # worker; and what each of so many processes would compile anew is kept.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
-# They write many small files: in memory, where there is room.
+# Types are checked meanwhile, on one core. Tests write many small files: in memory, where there is room.
 SCRATCH = $(shell df -k --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000000 { print "-p /dev/shm" }')
 
-.PHONY: help demo test corpus scenarios kills e2e bench docs build clean
+.PHONY: help demo test types tests corpus scenarios kills e2e bench docs build clean
 
 help:
 	@echo "make demo       watch a simulated night in a throwaway repository"
@@ -33,7 +33,12 @@ demo: $(INSTALLED)
 test: $(READY) $(RIG)
 	$(RUN) ruff format --check
 	$(RUN) ruff check
+	@$(MAKE) --no-print-directory --jobs=2 types tests
+
+types: $(READY)
 	$(RUN) mypy
+
+tests: $(READY) $(RIG)
 	@scratch=$$(mktemp -d $(SCRATCH)) && chmod 755 "$$scratch" && \
 	PYTHONDONTWRITEBYTECODE= TMPDIR=$$scratch \
 	$(RUN) pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term-missing; code=$$?; \

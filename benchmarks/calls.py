@@ -24,18 +24,19 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from skillopt_git.config import Config, Gate, Replay
-from skillopt_git.documents import Documents
 from skillopt_git.learned import Models
 from skillopt_git.model import Check, Task
 from skillopt_git.private import Private
 from skillopt_git.prompts import SHIPPED
 from skillopt_git.redact import Redactor
-from skillopt_git.replay import replay
+from skillopt_git.replay import Round, replay
 from skillopt_git.roles import chosen_model
+from skillopt_git.weighing import FIRST_PAIRS
 
 TASKS, LATENCY, JOBS = 12, 0.2, 16
 PAIRS, CANDIDATES = Gate().rollouts, 2 * Gate().candidates
@@ -168,16 +169,17 @@ def counted(address: str) -> Counts:
 
 @dataclass(frozen=True)
 class Night:
-    """What is replayed: `passes` gives sample and skill of each pass over the tasks, in the order of a trial."""
+    """What is replayed: `passes` gives sample and skill of each pass over the tasks, in the order of a trial, and by
+    what the gate has to know before it asks for more."""
 
     candidates: int
     pairs: int
 
-    def passes(self) -> Iterator[tuple[str, str]]:
+    def passes(self) -> Iterator[list[tuple[str, str]]]:
         for number in range(self.candidates):
-            for pair in range(self.pairs):
-                for skill in (SKILL, f"{SKILL}- Rule {number} says that pnpm is used.\n"):
-                    yield f"x1-{number}/{pair}", skill
+            skills = (SKILL, f"{SKILL}- Rule {number} says that pnpm is used.\n")
+            for pairs in (range(self.pairs)[:FIRST_PAIRS], range(self.pairs)[FIRST_PAIRS:]):
+                yield [(f"x1-{number}/{pair}", skill) for pair in pairs for skill in skills]
 
 
 def tasks() -> tuple[Task, ...]:
@@ -188,18 +190,21 @@ def tasks() -> tuple[Task, ...]:
 def ours(address: str, jobs: int, folder: Path) -> Models:
     """The wiring of a night."""
     chosen = Replay(backend="openai", model="acme-1", base_url=f"{address}/v1", jobs=jobs, api="chat", send="mined")
-    door = chosen_model(Config(replay=chosen), {}).open(Private(folder), Redactor(b"benchmark"), SHIPPED)
+    door = chosen_model(Config(replay=chosen), {}).open(
+        Private(folder), Redactor(b"benchmark"), SHIPPED, lambda _: None
+    )
     return door(tasks(), {})
 
 
 def replays_ours(address: str, folder: Path, night: Night, jobs: int) -> None:
     models, known = ours(address, jobs, folder), tasks()
-    for sample, skill in night.passes():
-        documents: Documents = ((".claude/skills/acme/SKILL.md", skill), ("CLAUDE.md", MEMORY))
-        rollouts = replay(
-            known, documents, target=models.target, judge=models.judge, sample=sample, notify=lambda _: None
-        )
-        assert all(item.score is not None for item in rollouts), rollouts[0].failure
+    for passes in night.passes():
+        rounds = [
+            Round(known, ((".claude/skills/acme/SKILL.md", skill), ("CLAUDE.md", MEMORY)), sample)
+            for sample, skill in passes
+        ]
+        found = replay(rounds, target=models.target, judge=models.judge, notify=lambda _: None)
+        assert all(item.score is not None for rollouts in found for item in rollouts), found[0][0].failure
 
 
 def replays_theirs(address: str, _: Path, night: Night, workers: int) -> None:
@@ -218,7 +223,7 @@ def replays_theirs(address: str, _: Path, night: Night, workers: int) -> None:
         records.TaskRecord(id=task.id, project="acme-api", intent=task.ask, reference_kind="rule", judge=rule)
         for task in tasks()
     ]
-    for _sample, skill in night.passes():
+    for _sample, skill in chain.from_iterable(night.passes()):
         found = own.replay_batch(asked, known, skill, MEMORY, workers=workers)
         assert all(result.response for _, result in found)
         asked._cache.clear()  # noqa: SLF001 - as said

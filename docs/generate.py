@@ -116,7 +116,8 @@ one question of `skillopt-git init`. A run with a real backend ends with exit 2 
 tasks that people reviewed (`.skillopt/tasks/`, and `--tasks-file` where the file says so), `"mined"` also your
 sessions, after secrets, e-mail and IP addresses and home folders were taken out: the tasks that were mined from them
 and, unless `mine.with = "rules"`, what you typed and what the agent answered, in which the optimizer looks for more,
-each session once. Beside these a model hears the documents that are taught (as they are on the base branch), the
+each session once. Who judges by a rubric sees the task, the answer and the task's `reference`, and not what the answer
+was written under. Beside these a model hears the documents that are taught (as they are on the base branch), the
 wishes behind the tasks, the models' own earlier answers, `propose.preferences`, and what people refused, with their
 reasons. Never: tool output, other files, tasks that are marked as personal.
 

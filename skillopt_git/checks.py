@@ -113,9 +113,14 @@ def failure(failed: Check, reply: Reply) -> str:
     flaw = problem(failed)
     if flaw:
         return f"cannot be judged: {failed.op} {flaw}"
-    if failed.op == "regex" and _found(str(failed.arg), reply.text[:SEARCHED]) is None:
+    if lasts(failed, reply):
         return f"failed: the search for `{failed.arg}` took longer than {SEARCH_SECONDS:g} s"
     return f"failed: {explain(failed)}"
+
+
+def lasts(check: Check, reply: Reply) -> bool:
+    """Whether it takes too long to tell if `reply` passes."""
+    return check.op == "regex" and problem(check) is None and _found(str(check.arg), reply.text[:SEARCHED]) is None
 
 
 def problem(check: Check) -> str | None:

@@ -141,7 +141,8 @@ class Console:
         rich.print(grid)
 
     def progress(self, event: LearningEvent) -> None:
-        """A `Listener`. On a terminal, counts overwrite one another; how far a harvest is, is told only there."""
+        """A `Listener`. On a terminal, counts overwrite one another; how far a harvest or what was asked at once is, is
+        told only there."""
         if self.quiet:
             return
         if isinstance(event, _scanned()):
@@ -149,13 +150,13 @@ class Console:
             if event.total >= _MANY and (event.done % (event.total // _STEPS) == 0 or event.done == event.total):
                 self._scan(event)
             return
-        from skillopt_git.ports import Called
+        from skillopt_git.ports import Asking, Called
 
-        if isinstance(event, Called) and self._is_watched():
+        if isinstance(event, Asking | Called) and self._is_watched():
             from rich.text import Text
 
             self._overwrite(Text(_sentence(event), style="dim", end=""))
-        else:
+        elif not isinstance(event, Asking):
             self.note(_sentence(event))
 
     def _scan(self, event: Scanned) -> None:
@@ -219,7 +220,7 @@ def _cleaned(line: str) -> str:
 
 
 def _sentence(event: LearningEvent) -> str:
-    from skillopt_git.ports import Called, Gated, Harvested, Mined, Reflected, Scanned
+    from skillopt_git.ports import Asking, Called, Gated, Harvested, Mined, Reflected, Scanned
 
     match event:
         case Scanned(done, total):
@@ -228,6 +229,8 @@ def _sentence(event: LearningEvent) -> str:
             return f"read {_many(sessions, 'session')}, skipped {skipped}"
         case Mined(tasks, needs):
             return f"found {_many(tasks, 'task')} and {_many(needs, 'need')}"
+        case Asking(purpose, done, total):
+            return f"{purpose}: {done} of {total}"
         case Called(purpose, done, failed):
             return f"{purpose}: {done - failed} answered" + (f", {failed} failed" if failed else "")
         case Reflected(document, need, edits):

@@ -27,7 +27,7 @@ from skillopt_git.model import (
 from skillopt_git.ports import Backend, Judge, Listener, Reply
 from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.redact import find_secrets
-from skillopt_git.replay import NONE_USED, Rollout
+from skillopt_git.replay import NONE_USED, Rollout, Round
 from skillopt_git.used import Used
 
 GUIDANCE_LIMIT = 600  # characters
@@ -46,7 +46,7 @@ def gate_settings(gate: Gate) -> OpenMap:
 
 
 Part = Literal["primary", "guard"]
-Replay = Callable[[Sequence[Task], Documents, str], Sequence[Rollout]]  # tasks, documents, sample
+Replay = Callable[[Sequence[Round]], Sequence[Sequence[Rollout]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +85,11 @@ class Bench:
 
 def judge_question(task: Task, reply: Reply, prompts: Prompts = SHIPPED) -> str:
     """What the optimizer is asked when it judges an answer by a rubric."""
-    rubric = task.rubric or ""
-    nonce = digest(task.ask, rubric, reply.text)
-    parts = {"ask": task.ask, "rubric": rubric, "answer": reply.text}
-    return prompts("judge", **{name: guard.fence(text, nonce) for name, text in parts.items()})
+    parts = {"ask": task.ask, "rubric": task.rubric or "", "answer": reply.text}
+    known = {"context": task.context, "reference": task.reference or ""}  # shown where there is one
+    nonce = digest(*parts.values(), *known.values())
+    fenced = {name: guard.fence(text, nonce) for name, text in (parts | known).items() if text or name in parts}
+    return prompts("judge", **(known | fenced))
 
 
 # --- the trial ---------------------------------------------------------------------------------------------------
@@ -175,7 +176,7 @@ def _pairs(
     name: str, need: str | None, tasks: Sequence[Task], base: Documents, cand: Documents, bench: Bench
 ) -> tuple[Pair, ...]:
     # One pair a task, for a strict trial ends with its night.
-    arms = [bench.replay(tasks, documents, f"{name}/1") for documents in (base, cand)]
+    arms = bench.replay([Round(tasks, documents, f"{name}/1") for documents in (base, cand)])
     return tuple(
         Pair(
             task=before.task.id,

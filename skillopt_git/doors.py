@@ -6,8 +6,10 @@ Every backend's module has `door(asked) -> Opened` and `ABOUT`; `wiring` looks t
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -174,6 +176,41 @@ def schema_of(request: Request) -> dict[str, Any] | None:
     return json.loads(request.schema) if request.schema else None
 
 
+# --- answers -----------------------------------------------------------------------------------------------------
+
+
+def sound(reply: Reply) -> Reply | CallFailed:
+    """An answer that can be worked with. No model that is asked here says as much as some servers send."""
+    if len(reply.text) > LONGEST_ANSWER:
+        why = f"what came is no answer of a model: {len(reply.text):,} characters"
+        return CallFailed("schema", why, usage=counted(reply.usage))
+    return replace(reply, model=" ".join(reply.model.split())[:LONGEST_NAME])
+
+
+LONGEST_ANSWER = 1_000_000  # characters; what is looked through for secrets takes seconds at that length
+LONGEST_NAME = 200  # of a model
+
+
+# --- the environment ---------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def keeping_back(variable: str, *, back: bool) -> Iterator[None]:
+    """Without that variable of the environment, for a library that reads it by itself and tells what it holds to
+    whoever is asked: where another address stands in the place of the environment's, it was meant for somebody else."""
+    held = os.environ.pop(variable, None) if back else None
+    try:
+        yield
+    finally:
+        if held is not None:
+            os.environ[variable] = held
+
+
+def header_values(headers: str) -> tuple[str, ...]:
+    """The values of such lines of headers: keys may be among them."""
+    return tuple(line.partition(":")[2].strip() for line in headers.split("\n"))
+
+
 # --- what was used -----------------------------------------------------------------------------------------------
 
 
@@ -215,17 +252,16 @@ def failed(
 
     A failure that every other call would meet too is of a kind that ends a run: auth, quota, process.
     """
-    told = message
-    for secret in secrets:
-        told = told.replace(secret, "[key]") if secret else told
-    told = _ERRNO.sub("", " ".join(redact(told).split()))[:MESSAGE_LIMIT] or f"status {status}"
-    low = f"{code} {message}".casefold()
+    told = shown(message, redact=redact, secrets=secrets) or f"status {status}"
+    low = f"{code} {message[:_LOOKED_AT]}".casefold()
     this_one = status == 413 or re.search(_THIS_ONE, low) is not None
     if status is None:
         return CallFailed("network", told, retryable=True)
     if any(mark in low for mark in _NO_CREDIT):
         return CallFailed("quota", told)
     match status:
+        case 403 if re.search(_FLAGGED, low):
+            return CallFailed("refused", told)
         case 401 | 403:
             return CallFailed("auth", told)
         case 402:
@@ -242,12 +278,23 @@ def failed(
             return CallFailed("process", told)
 
 
+def shown(message: str, *, redact: Callable[[str], str], secrets: Iterable[str] = ()) -> str:
+    """The beginning of what a server says, in one line, without keys. To look through all of a large page for secrets
+    would take minutes; what is looked at ends between two words, so that it ends in no half of a key."""
+    told = message if len(message) <= _LOOKED_AT else message[:_LOOKED_AT].rpartition(" ")[0]
+    for secret in sorted(secrets, key=len, reverse=True):  # one may be a part of another
+        told = told.replace(secret, "[key]") if secret else told
+    return _ERRNO.sub("", " ".join(redact(told).split()))[:MESSAGE_LIMIT]
+
+
 def remedy(kind: FailureKind) -> str:
     """What whoever is told of a failure can do about it, where it ends a run."""
     return _REMEDIES.get(kind, "`skillopt-git doctor` says who is asked, where, and by which settings")
 
 
 MESSAGE_LIMIT = 300
+_LOOKED_AT = 8_000
+_FLAGGED = r"flagged|moderation|content[ _-](?:filter|policy|management)"  # one request; an account may be shut, too
 _ERRNO = re.compile(r"\[Errno -?\d+\] ")  # the words after it say the same
 _GOES_ON = "what was answered is remembered, and the same command goes on from there"
 _REMEDIES: Mapping[FailureKind, str] = {

@@ -68,7 +68,8 @@ def variant(origin: Task, ask: str) -> Task:
 
 
 def _differs(text: str, origins: Sequence[Task]) -> bool:
-    return bool(text.strip()) and fold(text) not in {fold(task.ask) for task in origins}
+    """Whether it is another ask, and no longer than what is shown of one."""
+    return bool(text.strip()) and len(text) <= SHOWN_TEXT and fold(text) not in {fold(task.ask) for task in origins}
 
 
 def _question(task: Task, need: Need, factor: int) -> Question:

@@ -211,6 +211,13 @@ def guidance(text: str) -> tuple[str, ...]:
     return tuple(item.text for item in _learned(_lines(text.removeprefix(BOM)), SLOW_START))
 
 
+def only_guides(text: str, sentence: str) -> bool:
+    """Whether the guidance says `sentence`, and no rule does."""
+    lines, wanted = _lines(text.removeprefix(BOM)), _key(sentence)
+    said = [any(_key(item.text) == wanted for item in items) for items in (_learned(lines), _guiding(lines))]
+    return said == [False, True]
+
+
 def holds(text: str, sentence: str) -> bool:
     """Whether some line, or some list item, in the block or outside of it, says `sentence`."""
     wanted = _key(sentence)

@@ -134,7 +134,7 @@ def _met(
     somebody deleted there is given up."""
     left = _tips(ledger.told().events)
     known = [ref for ref in _places(ledger) if ref in there]
-    remote.fetch(*known)
+    remote.fetch(*(ref for ref in known if not ledger.holds(there[ref])))
     came = _joined(ledger, [there[ref] for ref in known], stamp)
     hear()
     _take_anchors(repo, remote, there)

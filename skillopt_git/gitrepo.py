@@ -12,15 +12,15 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, TemporaryFile
-from types import MappingProxyType
 from typing import IO, Literal
 
 from skillopt_git.errors import GitError, RefMoved, UsageError
+from skillopt_git.gitfiles import Answers, ref_id, whole_id
 
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # else the next line fails where git is missing
 from git.cmd import Git
@@ -37,9 +37,6 @@ _INHERITED = (
     *("GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE"),
     *("GIT_SHALLOW_FILE", "GIT_WORK_TREE"),
 )
-# Refs that all work trees share, by names that are the same to git and to a file system.
-_SHARED = re.compile(r"refs/(?!(?:bisect|rewritten|worktree)/)[\w-]+(?:/[\w-][\w.-]*)*(?<!\.lock)", re.ASCII)
-_ID = re.compile(r"(?!0+\s)[0-9a-f]{40}(?:[0-9a-f]{24})?(?=\s)")
 _ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
@@ -105,8 +102,14 @@ class Done:
     def error(self) -> GitError:
         return GitError(f"git {self.command}: {self.words[0]}", "\n".join(self.words[1:]))
 
+    def checked(self) -> Done:
+        """The same; raises `GitError` if git failed."""
+        if self.code:
+            raise self.error
+        return self
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+_NOTHING: Mapping[str, str] = {}
 
 
 def execute(
@@ -192,6 +195,7 @@ class GitRepo:
     root: Path | None
     common_dir: Path
     object_format: Literal["sha1", "sha256"]
+    _answers: Answers[Done] = field(default_factory=Answers, init=False, repr=False, compare=False)
 
     @classmethod
     def open(cls, path: Path) -> GitRepo:
@@ -231,16 +235,18 @@ class GitRepo:
         return execute(self.root or self.common_dir, command, *args, settings=_PRIVATE, data=data, env=env)
 
     def run(self, command: str, *args: str, data: bytes = b"", env: Mapping[str, str] = _NOTHING) -> Done:
-        done = self.attempt(command, *args, data=data, env=env)
-        if done.code:
-            raise done.error
-        return done
+        return self.attempt(command, *args, data=data, env=env).checked()
+
+    def once(self, ids: Sequence[str], command: str, *args: str, lasting: Sequence[int] = (0,)) -> Done:
+        """What git answers, asked once where `ids`, which all depends on, are whole; see `Answers`."""
+        whole = all(whole_id(each, len(self.zero)) for each in ids)
+        return self._answers.to(self.attempt, (command, *args), lasting if whole else ())
 
     # --- refs ----------------------------------------------------------------------------------------------------
 
     def resolve(self, rev: str) -> str | None:
         """The full id of the commit `rev` names; None when there is none."""
-        done = self.attempt("rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+        done = self.once([rev], "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
         return done.text if re.fullmatch(r"[0-9a-f]+", done.text) else None  # `^main` is no failure to git
 
     def refs(self, prefix: str) -> dict[str, str]:
@@ -250,11 +256,8 @@ class GitRepo:
         return {name: sha for sha, name in pairs}
 
     def ref(self, name: str) -> str | None:
-        """From its own file if it has one, as git does, which takes long to start a hundred times a night."""
-        with suppress(OSError, ValueError):  # it is packed, or damaged, or kept otherwise
-            if _SHARED.fullmatch(name) and (found := _ID.match((self.common_dir / name).read_text("ascii"))):
-                return found[0]
-        return self.refs(name).get(name)
+        told = ref_id(self.common_dir, name)
+        return self.refs(name).get(name) if told is None else told or None
 
     def symbolic_ref(self, name: str) -> str | None:
         """The ref that `name` stands for; None when it is none, or holds an id itself."""
@@ -297,8 +300,8 @@ class GitRepo:
 
     def entries(self, commit: str, paths: Sequence[str]) -> dict[str, Entry]:
         """What `commit` has at each of `paths`, folders included; a path it does not have is left out."""
-        done = self.run("ls-tree", "-z", "-t", "--full-tree", "--end-of-options", commit, *paths)
-        listed = (_entry(line) for line in done.fields)
+        done = self.once([commit], "ls-tree", "-z", "-t", "--full-tree", "--end-of-options", commit, *paths)
+        listed = (_entry(line) for line in done.checked().fields)
         return {entry.path: entry for entry in listed if entry.path in paths}
 
     def entry(self, commit: str, path: str) -> Entry | None:
@@ -381,9 +384,7 @@ class GitRepo:
                 f"git cannot sign a commit: {done.words[0]}",
                 'set user.signingKey and gpg.format so that `git commit -S` works, or git.sign to "never"',
             )
-        if done.code:
-            raise done.error
-        return done.text
+        return done.checked().text
 
     def _key(self) -> str:
         """The user's key: git would take the committer's, and that is the tool."""

@@ -7,16 +7,19 @@ Its writer sees rules and figures from the ledger, and nothing of any session.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from skillopt_git import edits
-from skillopt_git.asking import Question, ask, fencing
+from skillopt_git.asking import Question, ask, fencing, request
+from skillopt_git.config import Config
 from skillopt_git.consolidate import GUIDANCE_LIMIT, Bench
+from skillopt_git.doors import lasting
 from skillopt_git.errors import ConfigError
 from skillopt_git.model import GUIDANCE, RECORD, Document, Edit, Evidence
-from skillopt_git.ports import CallFailed
-from skillopt_git.recall import History, Proposed
+from skillopt_git.ports import CallFailed, Request
+from skillopt_git.prompts import Prompts
+from skillopt_git.recall import History, Proposed, told_refusals
 from skillopt_git.reflection import sentence, why
 
 MOST_SHOWN = 20  # rules, the newest
@@ -41,6 +44,20 @@ class Guided:
 EvidenceOf = Callable[[str], Evidence | None]
 
 
+def foreseen(
+    documents: Iterable[Document], history: History, evidence_of: EvidenceOf, config: Config, prompts: Prompts
+) -> tuple[Request, ...]:
+    """What would be asked tonight, in its longest form."""
+    found = []
+    for document in documents if due(history, config.replay.slow_update) else ():
+        try:
+            question = _question(document, history, evidence_of, told_refusals(history), config.propose.preferences)
+        except ConfigError:
+            continue
+        found += [question] if question is not None else []
+    return tuple(request(item, _Answer, prompts, firmer=lasting(history.nights)) for item in found)
+
+
 def due(history: History, every: int) -> bool:
     """Whether this is a night for it: each time so many more were recorded."""
     return every > 0 and history.nights > 0 and history.nights % every == 0
@@ -52,10 +69,10 @@ def guide(document: Document, history: History, evidence_of: EvidenceOf, bench: 
         edits.guidance(document.text)
     except ConfigError as error:
         return Guided(note=f"{document.path} gets no guidance: {error.message}")
-    told = list(_outcomes(document, history, evidence_of))[-MOST_SHOWN:]
-    if not told or _undecided(document, history):
+    question = _question(document, history, evidence_of, bench.refused, bench.preferences)
+    if question is None:
         return Guided()
-    (heard,) = ask([_question(document, told, history, bench)], _Answer, bench)
+    (heard,) = ask([question], _Answer, bench)
     if isinstance(heard.answer, CallFailed):
         return Guided(failure=heard.answer)
     if not (heard.answer.text or "").strip():
@@ -100,8 +117,14 @@ def _gains(evidence: Evidence) -> str:
     return ", ".join(f"{item['base']} and {item['cand']} of {item['of']}" for item in totals.values())
 
 
-def _question(document: Document, told: list[str], history: History, bench: Bench) -> Question:
-    outcomes, refused = "\n".join(told), "\n".join(bench.refused)
+def _question(
+    document: Document, history: History, evidence_of: EvidenceOf, turned_down: Sequence[str], preferences: str
+) -> Question | None:
+    """None where there is nothing to say yet. Raises `ConfigError` where the guidance that is there cannot be told."""
+    told = list(_outcomes(document, history, evidence_of))[-MOST_SHOWN:]
+    if not told or _undecided(document, history):
+        return None
+    outcomes, refused = "\n".join(told), "\n".join(turned_down)
     guidance = "\n".join(edits.guidance(document.text))
     fence = fencing([document.text, outcomes, refused, guidance])
     gated = Counter(item.verdict for item in history.refusals if item.target == document.path)
@@ -112,7 +135,7 @@ def _question(document: Document, told: list[str], history: History, bench: Benc
         "outcomes": fence(outcomes),
         "refused": fence(refused) if refused else "",
         "gated": [{"verdict": verdict, "count": count} for verdict, count in sorted(gated.items())],
-        "preferences": bench.preferences,
+        "preferences": preferences,
         "limit": GUIDANCE_LIMIT,
     }
     return Question(purpose="guide", words=words)

@@ -88,7 +88,9 @@ def authors(repo: GitRepo, rev: str, *, most: int) -> tuple[str, ...]:
 def is_ancestor(repo: GitRepo, ancestor: str, descendant: str) -> bool:
     if ancestor == descendant:
         return True
-    done = repo.attempt("merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant)
+    lasting = (0,) if (repo.common_dir / "shallow").exists() else (0, 1)  # what was cut off may come
+    sides = (ancestor, descendant)
+    done = repo.once(sides, "merge-base", "--is-ancestor", "--end-of-options", *sides, lasting=lasting)
     if done.code > 1:
         raise done.error
     return done.code == 0

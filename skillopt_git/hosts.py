@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_SHORTEST_SECRET = 8  # characters; a shorter one would stand in other words
 
 
 def host(address: str) -> str:
-    """The host that an address of the web names; "" where it is no such address."""
+    """The host that an address of the web names; "" where it is no such address, or one in which programs differ about
+    what the host is: some take a backslash for a slash, or pass over a blank."""
+    if re.search(r"[\s\\\x00-\x20\x7f]", address):
+        return ""
     try:
         found = urlsplit(address)
     except ValueError:
         return ""
     return (found.hostname or "") if found.scheme in ("http", "https") else ""
+
+
+def opens(address: str) -> tuple[str, ...]:
+    """What in an address may be a secret: its password, and what its query says."""
+    if not host(address):
+        return ()
+    found = urlsplit(address)
+    said = (found.password or "", unquote(found.password or ""), *(value for _, value in parse_qsl(found.query)))
+    return tuple(value for value in dict.fromkeys(said) if len(value) >= _SHORTEST_SECRET)
 
 
 def place(address: str) -> str:

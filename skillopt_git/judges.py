@@ -76,7 +76,7 @@ class CheckJudge:
         return True
 
     def score(
-        self, answers: Sequence[tuple[Task, Reply]], sample: str = "", tonight: str = ""
+        self, answers: Sequence[tuple[Task, Reply]], samples: Sequence[str] = (), tonight: str = ""
     ) -> Sequence[Score | CallFailed]:
         return [score_checks(task, reply) for task, reply in answers]
 
@@ -109,12 +109,18 @@ class RubricJudge:
         return self.optimizer.deterministic
 
     def score(
-        self, answers: Sequence[tuple[Task, Reply]], sample: str = "", tonight: str = ""
+        self, answers: Sequence[tuple[Task, Reply]], samples: Sequence[str] = (), tonight: str = ""
     ) -> Sequence[Score | CallFailed]:
         """Raises ValueError for a task without a rubric."""
-        votes = ("",) if self.deterministic else tuple(_under(sample, f"vote/{at}") for at in range(1, VOTES + 1))
-        given = self._votes([self._request(task, reply, vote) for task, reply in answers for vote in votes], tonight)
-        each = len(votes)
+        each = 1 if self.deterministic else VOTES
+        given = self._votes(
+            [
+                self._request(task, reply, "" if self.deterministic else _under(sample, f"vote/{vote}"))
+                for (task, reply), sample in zip(answers, samples or [""] * len(answers), strict=True)
+                for vote in range(1, each + 1)
+            ],
+            tonight,
+        )
         return [_decided(given[at : at + each]) for at in range(0, len(given), each)]
 
     def _votes(self, requests: Sequence[Request], tonight: str) -> list[Score | CallFailed]:
@@ -226,17 +232,14 @@ class TaskJudge:
         return self if ruled(tasks) else CheckJudge()
 
     def score(
-        self, answers: Sequence[tuple[Task, Reply]], sample: str = "", tonight: str = ""
+        self, answers: Sequence[tuple[Task, Reply]], samples: Sequence[str] = (), tonight: str = ""
     ) -> Sequence[Score | CallFailed]:
         """Raises ValueError for a task with neither checks nor a rubric."""
-        by_rubric = [(at, answer) for at, answer in enumerate(answers) if _rubric(answer[0])]
-        rulings = dict(
-            zip(
-                (at for at, _ in by_rubric),
-                self.rubric.score([answer for _, answer in by_rubric], sample, tonight),
-                strict=True,
-            ),
+        by_rubric = [at for at, (task, _) in enumerate(answers) if _rubric(task)]
+        given = self.rubric.score(
+            [answers[at] for at in by_rubric], [samples[at] for at in by_rubric] if samples else (), tonight
         )
+        rulings = dict(zip(by_rubric, given, strict=True))
         return [
             score_checks(task, reply) if at not in rulings else _together(task, reply, rulings[at])
             for at, (task, reply) in enumerate(answers)

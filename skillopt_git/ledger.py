@@ -96,7 +96,9 @@ class Ledger:
         self._author = author
         self._scanner = scanner
         self._pause = pause
-        self._contents: dict[tuple[str, bool], Contents] = {}  # by commit, so never stale
+        self._contents: dict[tuple[str, bool], Contents] = {}  # by commit, so never stale; like its files
+        self._files: dict[str, dict[str, bytes]] = {}
+        self._texts: dict[str, bytes] = {}  # by id: most files are the same in the next commit
 
     @property
     def ref(self) -> str:
@@ -167,8 +169,9 @@ class Ledger:
 
         Raises `ConfigError` for what a newer tool wrote and `GitError` for what is no ledger, before it becomes ours.
         """
-        self._refuse_foreign(other)
-        self.at(other)
+        if not self.holds(other):
+            self._refuse_foreign(other)
+            self.at(other)
 
         def attempt() -> str:
             head = self._repo.ref(self._ref)
@@ -180,6 +183,11 @@ class Ledger:
             return self._move(head, self._united(head, other), message, when, (other,))
 
         return self.retried(attempt)
+
+    def holds(self, commit: str) -> bool:
+        """Whether this ledger is at the commit, or has gone on from there."""
+        head = self._repo.ref(self._ref)
+        return head is not None and self._repo.resolve(commit) is not None and is_ancestor(self._repo, commit, head)
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -194,17 +202,24 @@ class Ledger:
         return self._contents[commit, whole]
 
     def _read(self, commit: str, *, whole: bool) -> Contents:
-        files = self._repo.paths(commit, _EVENTS)
-        texts = self._repo.blobs([entry.sha for entry in files])
+        files = self._event_files(commit)
         with _uncollected():
             read = [
-                _event(line, f"{self._ref}:{entry.path}, line {number},")
-                for entry in files
-                for number, line in enumerate(file_lines(texts[entry.sha]), start=1)
+                _event(line, f"{self._ref}:{path}, line {number},")
+                for path, text in files.items()
+                for number, line in enumerate(file_lines(text), start=1)
                 if whole or not _QUIET(line)
             ]
             events = [event for event in read if event is not None and sound(event)]
             return Contents(unique(events), len(read) - len(events))
+
+    def _event_files(self, commit: str) -> dict[str, bytes]:
+        """By path, in the order of the tree."""
+        if commit not in self._files:
+            listed = self._repo.paths(commit, _EVENTS)
+            self._texts |= self._repo.blobs([entry.sha for entry in listed if entry.sha not in self._texts])
+            self._files[commit] = {entry.path: self._texts[entry.sha] for entry in listed}
+        return self._files[commit]
 
     # --- writing -------------------------------------------------------------------------------------------------
 
@@ -213,7 +228,8 @@ class Ledger:
         for event in events:
             path = _events_path(event)
             lines[path] = lines.get(path, b"") + event_line(event)
-        return {path: self._file(_ended(self._present(head, path)) + new) for path, new in lines.items()}
+        present = self._event_files(head) if head and lines else {}
+        return {path: self._file(_ended(present.get(path, b"")) + new) for path, new in lines.items()}
 
     def _absent(self, head: str | None, files: Mapping[str, bytes]) -> dict[str, tuple[str, str]]:
         known = {entry.path for entry in self._repo.paths(head, _EVIDENCE)} if head and files else set()
@@ -231,11 +247,10 @@ class Ledger:
                 changes[entry.path] = self._file(data)
         return changes
 
-    def _present(self, head: str | None, path: str) -> bytes:
-        return (self._repo.read(head, path) or b"") if head else b""
-
     def _file(self, data: bytes) -> tuple[str, str]:
-        return _FILE, self._repo.write_blob(data)
+        sha = self._repo.write_blob(data)
+        self._texts[sha] = data
+        return _FILE, sha
 
     def _move(
         self,

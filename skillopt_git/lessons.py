@@ -14,7 +14,7 @@ from skillopt_git.config import Gate
 from skillopt_git.consolidate import Bench
 from skillopt_git.documents import Documents
 from skillopt_git.model import Need, Task
-from skillopt_git.replay import Rollout
+from skillopt_git.replay import Rollout, Round
 from skillopt_git.similarity import similarity
 
 SHOWN_TASKS = 5  # that come out wrong
@@ -47,7 +47,7 @@ class Lessons:
 def attempts(tasks: Sequence[Task], documents: Documents, bench: Bench, times: int = 1) -> tuple[Attempts, ...]:
     """Each task answered so many times: the first answer may be a remembered one, the others belong to tonight."""
     samples = ["", *(f"{bench.tonight}/dream/{number}" for number in range(2, times + 1))]
-    answers = [bench.replay(tasks, documents, sample) for sample in samples]
+    answers = bench.replay([Round(tasks, documents, sample) for sample in samples])
     return tuple(
         Attempts(task, tuple(sorted((item for item in own if item.score), key=lambda item: worth(item, bench.gate))))
         for task, *own in zip(tasks, *answers, strict=True)

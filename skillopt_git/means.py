@@ -12,6 +12,7 @@ from skillopt_git.consolidate import Replay
 from skillopt_git.documents import Documents, with_accepted
 from skillopt_git.errors import BudgetSpent
 from skillopt_git.model import Candidate, Task
+from skillopt_git.replay import Round
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Means:
 
     def _mean(self, what: str, tasks: Sequence[Task], documents: Documents, sample: str) -> float | None:
         try:
-            rollouts = self.replay(tasks, documents, sample)
+            (rollouts,) = self.replay([Round(tasks, documents, sample)])
         except BudgetSpent as spent:
             self.notes.append(f"the mean of {what} was not measured: {spent.message}")
             return None

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from skillopt_git import edits, guard
-from skillopt_git.checks import check, problem
+from skillopt_git.asking import Question, ask, fencing, request
+from skillopt_git.checks import check, lasts, problem
 from skillopt_git.consolidate import lint
 from skillopt_git.doors import probe
-from skillopt_git.errors import ConfigError
 from skillopt_git.grammar import Grammar
-from skillopt_git.ids import digest
 from skillopt_git.imperatives import Wish, moved, wish_of
 from skillopt_git.languages import Reader
 from skillopt_git.model import RECORD, Check, Edit, Examples, Outcome, Session, Task
@@ -26,17 +25,15 @@ from skillopt_git.prompts import Prompts
 from skillopt_git.redact import find_secrets
 from skillopt_git.remarks import CONTEXT_LIMIT, Remark, turn_key
 from skillopt_git.replay import raise_dead
-from skillopt_git.schema import form, read
 from skillopt_git.sessiontext import Exchange, exchanges, shown
 from skillopt_git.typed import from_typed, sentence_of
 from skillopt_git.wishes import QUOTE_LIMIT, Voice, private
 
 MOST_TASKS = 3  # of a session
-MOST_CHECKS = 5  # of a task
+MOST_CHECKS = 5  # of a task; of what is told twice as many are looked at, for a pattern may take its time
 CHECK_LIMIT = 200  # characters
 CRITERION_LIMIT = 300
 MOST_KNOWN = 50  # wishes heard before that the model is told
-LONGEST_ANSWER = 4_096  # tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +106,9 @@ class ModelReader:
 
         Raises `BackendError` where the model cannot answer at all.
         """
-        places = [place for place, session in enumerate(sessions) if any(item.answer for item in exchanges(session))]
-        foreign = sorted(text for text in known if self.reader.language(text) is None)[:MOST_KNOWN]
-        heard = dict(zip(places, self._heard([sessions[place] for place in places], foreign), strict=True))
+        places = _readable(sessions)
+        questions = _questions([sessions[place] for place in places], known, self.reader)
+        heard = {place: item.answer for place, item in zip(places, ask(questions, _Answer, self), strict=True)}
         failed = {place: item for place, item in heard.items() if isinstance(item, CallFailed)}
         unread = frozenset(place for place, item in failed.items() if item.kind == "budget")
         failures = tuple(item for place, item in failed.items() if place not in unread)
@@ -131,47 +128,33 @@ class ModelReader:
             asked=True,
         )
 
-    # --- asking ---
 
-    def _heard(self, sessions: Sequence[Session], known: Sequence[str]) -> list[_Answer | CallFailed]:
-        """Each answer; one that cannot be read is asked for once more, firmly."""
-        heard = self._asked(sessions, known, firmer=False)
-        broken = [at for at, item in enumerate(heard) if isinstance(item, CallFailed) and item.kind == "schema"]
-        for at, item in zip(broken, self._asked([sessions[at] for at in broken], known, firmer=True), strict=True):
-            heard[at] = item
-        return heard
-
-    def _asked(self, sessions: Sequence[Session], known: Sequence[str], *, firmer: bool) -> list[_Answer | CallFailed]:
-        requests = [self._request(item, "\n".join(known), firmer=firmer) for item in sessions]
-        replies = self.optimizer.complete(requests) if requests else ()
-        return [_read(reply) if isinstance(reply, Reply) else reply for reply in replies]
-
-    def _request(self, session: Session, known: str, *, firmer: bool) -> Request:
-        turns = shown(session)
-        nonce = digest(
-            known, *(text for _, text in turns)
-        )  # the same session is the same question; no text can hold it
-        fenced = [{"number": number, "text": guard.fence(text, nonce)} for number, text in turns]
-        return Request(
-            role="optimizer",
-            purpose="mine",
-            ask=self.prompts(
-                "mine", turns=fenced, known=guard.fence(known, nonce) if known else "", most=MOST_TASKS, firmer=firmer
-            ),
-            max_tokens=LONGEST_ANSWER,
-            # A bad answer stays in the cache; with a sample of its own the second question is asked anew every night.
-            sample=f"{self.tonight}/firmer" if firmer else "",
-            schema=form(_Answer),
-        )
+# --- asking ------------------------------------------------------------------------------------------------------
 
 
-def _read(reply: Reply) -> _Answer | CallFailed:
-    """The JSON in an answer, whatever stands around it. Never raises."""
-    start, end = reply.text.find("{"), reply.text.rfind("}")
-    try:
-        return read(_Answer, reply.text[start : end + 1].encode(errors="replace"), where="the answer")
-    except ConfigError:
-        return CallFailed("schema", "the optimizer's answer is not the JSON it was asked for")
+def foreseen(
+    sessions: Sequence[Session], known: Iterable[str], reader: Reader, prompts: Prompts, tonight: str
+) -> tuple[Request, ...]:
+    """What would be asked about `sessions`, each once, in its longest form."""
+    questions = _questions([sessions[place] for place in _readable(sessions)], known, reader)
+    return tuple(request(item, _Answer, prompts, firmer=tonight) for item in questions)
+
+
+def _readable(sessions: Sequence[Session]) -> list[int]:
+    """The places of those in which something was answered."""
+    return [place for place, session in enumerate(sessions) if any(item.answer for item in exchanges(session))]
+
+
+def _questions(sessions: Sequence[Session], known: Iterable[str], reader: Reader) -> list[Question]:
+    foreign = sorted(text for text in known if reader.language(text) is None)[:MOST_KNOWN]
+    return [_question(session, "\n".join(foreign)) for session in sessions]
+
+
+def _question(session: Session, known: str) -> Question:
+    turns = shown(session)
+    fence = fencing([known, *(text for _, text in turns)])
+    fenced = [{"number": number, "text": fence(text)} for number, text in turns]
+    return Question(purpose="mine", words={"turns": fenced, "known": fence(known) if known else "", "most": MOST_TASKS})
 
 
 # --- checking ----------------------------------------------------------------------------------------------------
@@ -189,7 +172,8 @@ class _SessionTold:
 
     def take(self, found: Sequence[_Found]) -> None:
         said = exchanges(self.session)
-        sound = [item for item in found if 1 <= item.asked <= len(said)]
+        read = {number for number, _ in shown(self.session)}
+        sound = [item for item in found if item.asked > 0 and {item.asked, item.wished or item.asked} <= read]
         wished = {item.wished for item in sound}
         for item in sound:
             earlier = {other.asked for other in sound if other.asked < item.asked} - wished
@@ -201,7 +185,7 @@ class _SessionTold:
 
     def _remarks(self, item: _Found, said: Sequence[Exchange], context: str) -> Iterator[Remark]:
         """The wish as a remark, where a turn that was typed voices it; about no answer where the ask itself does."""
-        if item.wished is None or not item.asked <= item.wished <= len(said):
+        if item.wished is None or item.wished < item.asked:
             return
         asked, wished = said[item.asked - 1], said[item.wished - 1]
         between = [other.answer for other in said[item.asked - 1 : item.wished - 1] if other.answer]
@@ -269,15 +253,18 @@ def _any_from(rule: str, typed: str, grammar: Grammar | None) -> bool:
     return any(from_typed(word, typed, grammar) for word in rule.split())
 
 
-def _checks(told: Iterable[_Check], before: str, after: str) -> tuple[Check, ...]:
+def _checks(told: Sequence[_Check], before: str, after: str) -> tuple[Check, ...]:
     """The sound ones; where the answers are known, those that the first fails and the second passes."""
-    checks = (Check(op=item.op, arg=item.text, role="outcome") for item in told if _may_stand(item.text, CHECK_LIMIT))
+    texts = (item for item in told[: 2 * MOST_CHECKS] if _may_stand(item.text, CHECK_LIMIT))
+    checks = (Check(op=item.op, arg=item.text, role="outcome") for item in texts)
     fit = (item for item in checks if problem(item) is None and _tells(item, before, after))
     return tuple(dict.fromkeys(fit))[:MOST_CHECKS]
 
 
 def _tells(item: Check, before: str, after: str) -> bool:
-    fails = not before or not check(item, Reply(text=before))
+    """One that takes too long fails the answer, and tells nothing of it."""
+    first = Reply(text=before)
+    fails = not before or not (check(item, first) or lasts(item, first))
     return fails and (not after or check(item, Reply(text=after)))
 
 

@@ -28,7 +28,7 @@ from skillopt_git.pairing import mark
 from skillopt_git.ports import CallFailed, Gated, Listener
 from skillopt_git.recall import History, told_refusals
 from skillopt_git.reflection import Reflection, reflect
-from skillopt_git.replay import NONE_USED, Rollout, raise_dead, raise_spent, replay
+from skillopt_git.replay import NONE_USED, Rollout, Round, raise_dead, raise_spent, replay
 from skillopt_git.routing import Routing
 from skillopt_git.rulings import OnTrial
 from skillopt_git.sieve import Sieve, proposable
@@ -211,26 +211,24 @@ class Night:
             raise MeasurementInvalid(f"no training task could be measured: {self._failed()}{first}")
         return found
 
-    def _replay(self, tasks: Sequence[Task], documents: Documents, sample: str = "") -> tuple[Rollout, ...]:
-        models = self.models
-        rollouts = replay(
-            tasks,
-            documents,
-            target=models.target,
-            judge=models.judge,
-            sample=sample,
+    def _replay(self, rounds: Sequence[Round]) -> tuple[tuple[Rollout, ...], ...]:
+        found = replay(
+            rounds,
+            target=self.models.target,
+            judge=self.models.judge,
             notify=self.notify,
             used=self.used,
             tonight=self._tonight,
         )
-        self.replayed.update({task.id: task for task in tasks if not is_variant(task)})
+        rollouts = [item for same in found for item in same]
+        self.replayed.update({item.task.id: item.task for item in rollouts if not is_variant(item.task)})
         self.rollouts.extend(rollouts)
         failed = [item.failure for item in rollouts if item.failure is not None]
         raise_spent(failed)
         self.failures.extend(failed)
         if len(failed) == len(rollouts):
             self._raise_dead(failed)
-        return rollouts
+        return found
 
     def _failed(self) -> str:
         """The failures so far by kind, the most frequent first."""
@@ -247,7 +245,7 @@ class Night:
         self._note_failed(reflection.failure)
         fit: list[Edit] = []
         for edit in reflection.edits:
-            if self._room(need) and self._sieve.fits(edit, document, fit):
+            if self._room(need, len(fit)) and self._sieve.fits(edit, document, fit):
                 fit.append(edit)
         train = [task for task in self._in("train") if need.id in task.needs]
         training = Training((*train, *variants), document, documents, bench)
@@ -288,7 +286,8 @@ class Night:
         room = self.config.propose.edit_budget - len(proposable(self.candidates))
         found = merged(offers, document, room, lambda edit: self._sieve.fits(edit, document, ()), self._bench())
         self._note_failed(found.failure)
-        self.waiting.update({edit.need for edit in found.late if edit.need} - {item.need.id for item in found.offers})
+        waits = [*found.late, *(edit for edit, _ in found.joined)]
+        self.waiting.update({edit.need for edit in waits if edit.need} - {item.need.id for item in found.offers})
         self.notes += [f"the edit budget is used up: '{edit.sentence}' waits for another night" for edit in found.late]
         self.notes += [f"'{edit.sentence}' is said by '{kept.sentence}', too" for edit, kept in found.joined]
         return found.offers

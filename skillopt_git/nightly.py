@@ -29,6 +29,7 @@ from skillopt_git.pages import report_page
 from skillopt_git.pausing import noted
 from skillopt_git.placing import contradicted, frozen, outdated, place, settle
 from skillopt_git.ports import Forge, Listener
+from skillopt_git.prompts import Prompts
 from skillopt_git.pulls import Told
 from skillopt_git.recall import History, Proposal
 from skillopt_git.record import Placement, events_of, evidence_of
@@ -97,7 +98,7 @@ def run(
 ) -> Ran:
     """One night in the repository at `path`, from now on; `clock` tells the time."""
     shop = open_workshop(path, config, now=clock(), simulated=model.simulated)
-    door = model.open(shop.private, shop.redact, wiring.prompts(shop.repo, shop.base))
+    door = model.open(shop.private, shop.redact, wiring.prompts(shop.repo, shop.base), notify)
     with shop.private.lock() if options.records else _unlocked():
         review = _review(shop, config, options)
         shop = review.at_base(shop) if review is not None and options.pr else shop
@@ -142,15 +143,13 @@ def look(path: Path, config: Config, *, anew: bool, now: datetime, notify: Liste
     return gather(inputs, config=config, now=now, notify=notify), shop.private.notes
 
 
-def expected(
-    path: Path, config: Config, options: Options, *, model: roles.ModelChoice, now: datetime, notify: Listener
-) -> tuple[Workshop, Inputs, Known]:
+def start(
+    shop: Workshop, config: Config, options: Options, *, model: roles.ModelChoice, prompts: Prompts, notify: Listener
+) -> Inputs:
     """What a run would start from. Nothing is asked of a model, and nothing is recorded."""
-    shop = open_workshop(path, config, now=now, simulated=model.simulated)
-    door = model.open(shop.private, shop.redact, wiring.prompts(shop.repo, shop.base))
-    run = _Run(shop, config, options, door, lambda: now, notify, model)
-    inputs = run.inputs(wiring.teachable(config, shop.repo, shop.base).teachable, shop.history())
-    return shop, inputs, gather(inputs, config=config, now=now, notify=notify)
+    door = model.open(shop.private, shop.redact, prompts, notify)
+    run = _Run(shop, config, options, door, lambda: shop.stamp.now, notify, model)
+    return run.inputs(wiring.teachable(config, shop.repo, shop.base).teachable, shop.history())
 
 
 @contextmanager

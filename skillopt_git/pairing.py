@@ -30,6 +30,7 @@ from skillopt_git.model import (
     Score,
     Task,
 )
+from skillopt_git.replay import Round
 from skillopt_git.soundness import told_sessions
 from skillopt_git.weighing import BENEFIT, FIRST_PAIRS, SUSPECT_OF, Measured, Weighed, futile, suspects, weigh
 
@@ -164,6 +165,7 @@ class _Measuring:
     cand: Documents
     bench: Bench
     earlier: Evidence | None = None
+    own: frozenset[str] = frozenset()  # tasks that prove something; a golden one may need the rule and prove nothing
     tasks: dict[str, Task] = field(default_factory=dict)
     scores: dict[str, list[tuple[Score | None, Score | None]]] = field(default_factory=dict)
 
@@ -173,6 +175,7 @@ class _Measuring:
 
     def weighed(self, primary: Sequence[Task], guard: Sequence[Task]) -> Weighed:
         rules = self.bench.gate
+        self.own = frozenset(task.id for task in primary)
         open_ = self._open(primary)
         self._measure(open_, FIRST_PAIRS)
         if not futile(parts(self._tonight())[0]):
@@ -201,16 +204,21 @@ class _Measuring:
         return known + len(self.scores.get(task.id, ())) + 1
 
     def _measure(self, tasks: Sequence[Task], pairs: int) -> None:
-        """Both arms in turn, so that what changes with time changes both."""
+        """Both arms of a pair one after the other, so that what changes with time changes both; and all that need not
+        be known before the next is asked at once."""
         self.tasks.update({task.id: task for task in tasks})
-        for _ in range(pairs):
-            numbers = {task.id: self._number(task) for task in tasks}
-            for number in sorted(set(numbers.values())):
-                own = [task for task in tasks if numbers[task.id] == number]
-                sample = f"{self.name}/{number}"
-                arms = [self.bench.replay(own, documents, sample) for documents in (self.base, self.cand)]
-                for base, cand in zip(*arms, strict=True):
-                    self.scores.setdefault(base.task.id, []).append((base.score, cand.score))
+        first = {task.id: self._number(task) for task in tasks}
+        numbers = sorted({number + more for number in first.values() for more in range(pairs)})
+        rounds = [
+            Round([task for task in tasks if first[task.id] <= number < first[task.id] + pairs], documents, sample)
+            for number in numbers
+            for sample in (f"{self.name}/{number}",)
+            for documents in (self.base, self.cand)
+        ]
+        answers = self.bench.replay(rounds)
+        for bases, cands in zip(answers[::2], answers[1::2], strict=True):
+            for base, cand in zip(bases, cands, strict=True):
+                self.scores.setdefault(base.task.id, []).append((base.score, cand.score))
 
     def _tonight(self) -> list[EvidenceTask]:
         return [self._row(self.tasks[name], pairs) for name, pairs in self.scores.items()]
@@ -267,7 +275,7 @@ class _Measuring:
             task=task.id,
             family=task.family,
             need=self._need(task),
-            part="primary" if self.subject.need in (None, *task.needs) else "guard",
+            part="primary" if task.id in self.own else "guard",
             night=self.bench.night,
             base=tuple(_hard(base) for base, _ in pairs),
             cand=tuple(_hard(cand) for _, cand in pairs),

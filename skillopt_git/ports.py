@@ -51,6 +51,9 @@ class Usage:
     batched: bool = False
 
 
+NOTHING = Usage(cost_usd=0.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """`tools` are the names of the tools that were called, in order."""
@@ -64,7 +67,8 @@ class Reply:
 @dataclass(frozen=True, slots=True)
 class CallFailed:
     """A call that gave no answer: a value, never an empty string and never a zero. `usage` is what its attempts are
-    known to have used all the same; None where nobody said."""
+    known to have used all the same, `NOTHING` where no model worked for them, `Usage()` where one did
+    and nobody knows how much; None where nobody said."""
 
     kind: FailureKind
     message: str
@@ -133,10 +137,10 @@ class Judge(Protocol):
     @property
     def deterministic(self) -> bool: ...
     def score(
-        self, answers: Sequence[tuple[Task, Reply]], sample: str = "", tonight: str = ""
+        self, answers: Sequence[tuple[Task, Reply]], samples: Sequence[str] = (), tonight: str = ""
     ) -> Sequence[Score | CallFailed]:
-        """`sample` is the one that the answers were given in: a ruling counts for no other, whatever they say.
-        `tonight` begins the samples of what is asked anew each night."""
+        """`samples` are those that the answers were given in, none where they had none: a ruling counts for no other,
+        whatever they say. `tonight` begins the samples of what is asked anew each night."""
         ...
 
 
@@ -271,6 +275,15 @@ class Mined:
 
 
 @dataclass(frozen=True, slots=True)
+class Asking:
+    """`done` of `total` calls that were asked for at once have ended."""
+
+    purpose: Purpose
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Called:
     """`done` counts those that `failed`, too."""
 
@@ -293,5 +306,5 @@ class Gated:
     verdict: Verdict
 
 
-LearningEvent: TypeAlias = Scanned | Harvested | Mined | Called | Reflected | Gated
+LearningEvent: TypeAlias = Scanned | Harvested | Mined | Asking | Called | Reflected | Gated
 Listener: TypeAlias = Callable[[LearningEvent], None]

@@ -103,6 +103,6 @@ def _started(words: Sequence[str], *, alone: bool = True, **options: Any) -> Ite
 
 
 def _end(started: subprocess.Popen[bytes]) -> None:
-    if started.poll() is None:
-        with suppress(ProcessLookupError, PermissionError):  # it ended just now
-            os.killpg(started.pid, signal.SIGKILL)
+    """It and all it started, which may go on after it."""
+    with suppress(ProcessLookupError, PermissionError):  # nothing of it is left
+        os.killpg(started.pid, signal.SIGKILL)

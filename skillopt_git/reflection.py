@@ -19,6 +19,7 @@ from skillopt_git.replay import Rollout
 
 SHOWN_ANSWER = 800  # characters of an answer
 REASON_LIMIT = 300
+MOST_EDITS = 20  # of an answer: few are asked for, and each that is looked at takes its time
 BY_JUDGE = "pleases a judge who knows what the user wished for"
 
 
@@ -53,7 +54,7 @@ def reflect(need: Need, lessons: Lessons, document: Document, *, bench: Bench) -
     (heard,) = ask([question], _Answer, bench)
     if isinstance(heard.answer, CallFailed):
         return Reflection(need=need, failure=heard.answer, reply=heard.text)
-    found = tuple(_edit(item, need, document) for item in heard.answer.edits)
+    found = tuple(_edit(item, need, document) for item in heard.answer.edits[:MOST_EDITS])
     bench.notify(Reflected(document.path, need.text, len(found)))
     return Reflection(need=need, edits=found, reply=heard.text)
 

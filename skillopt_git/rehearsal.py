@@ -14,7 +14,7 @@ from skillopt_git.doors import Opened, Spoken, schema_of, spoken
 from skillopt_git.egress import Destination
 from skillopt_git.learned import Models
 from skillopt_git.model import Task
-from skillopt_git.ports import Backend, CallFailed, Reply, Request, Role
+from skillopt_git.ports import Backend, CallFailed, Listener, Reply, Request, Role
 from skillopt_git.private import Private
 from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.redact import Redactor
@@ -58,7 +58,7 @@ class Rehearsal:
         by_model = roles.mines(self.config, self.to["optimizer"], simulated=simulated)
         return roles.ModelChoice(simulated=False, open=self._opened, only_reviewed=reviewed, by_model=by_model)
 
-    def _opened(self, private: Private, redact: Redactor, prompts: Prompts) -> ModelDoor:
+    def _opened(self, private: Private, redact: Redactor, prompts: Prompts, _: Listener) -> ModelDoor:
         self.prompts = prompts
 
         def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:

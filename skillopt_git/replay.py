@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from skillopt_git.documents import Documents
 from skillopt_git.doors import remedy
@@ -17,6 +18,16 @@ LASTING = frozenset({"auth", "quota", "budget"})  # failures that every other ca
 DEAD = PASSING | LASTING | {"process"}
 
 NONE_USED = Used()
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Tasks that are answered once each under the same documents. Without a `sample` a remembered answer may serve
+    again."""
+
+    tasks: Sequence[Task]
+    documents: Documents
+    sample: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,29 +54,36 @@ def request(task: Task, documents: Documents, sample: str) -> Request:
 
 
 def replay(
-    tasks: Sequence[Task],
-    documents: Documents,
+    rounds: Sequence[Round],
     *,
     target: Backend,
     judge: Judge,
-    sample: str,
     notify: Listener,
     used: Used = NONE_USED,
     tonight: str = "",
-) -> tuple[Rollout, ...]:
-    """One rollout a task, in the order of `tasks`, under those of `documents` that it reads. Without a `sample` a
-    remembered answer may serve again; `tonight` begins the samples of what is asked anew each night."""
-    if not tasks:
-        return ()
-    replies = target.complete([request(task, used.under(documents, task), sample) for task in tasks])
-    pairs = list(zip(tasks, replies, strict=True))
-    answers = [(task, reply) for task, reply in pairs if isinstance(reply, Reply)]
-    scores = iter(judge.score(answers, sample, tonight))
-    rollouts = tuple(
-        _rollout(task, reply, next(scores) if isinstance(reply, Reply) else reply) for task, reply in pairs
+) -> tuple[tuple[Rollout, ...], ...]:
+    """One rollout a task of each round, in their order, under those of its documents that it reads. All of them are
+    asked at once, for what waits for nothing costs no time of its own. `tonight` begins the samples of what is asked
+    anew each night."""
+    asked = [(task, item) for item in rounds for task in item.tasks]
+    if not asked:
+        return tuple(() for _ in rounds)
+    replies = target.complete([request(task, used.under(item.documents, task), item.sample) for task, item in asked])
+    answered = [
+        (task, reply, item.sample)
+        for (task, item), reply in zip(asked, replies, strict=True)
+        if isinstance(reply, Reply)
+    ]
+    scores = iter(
+        judge.score([(task, reply) for task, reply, _ in answered], [sample for *_, sample in answered], tonight)
     )
+    rollouts = [
+        _rollout(task, reply, next(scores) if isinstance(reply, Reply) else reply)
+        for (task, _), reply in zip(asked, replies, strict=True)
+    ]
     notify(Called("rollout", len(rollouts), sum(item.score is None for item in rollouts)))
-    return rollouts
+    each = iter(rollouts)
+    return tuple(tuple(islice(each, len(item.tasks))) for item in rounds)
 
 
 def raise_dead(failures: Sequence[CallFailed], health: Callable[[], CallFailed | None]) -> None:

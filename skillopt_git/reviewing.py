@@ -61,10 +61,10 @@ class Review:
                 else f"{self.remote.name} has no branch yet"
             )
             raise UsageError(what, "push the base first, or set propose.base to one that is there")
-        self.remote.fetch(f"{HEADS}{name}")
         seen = f"{SEEN}{self.remote.name}/{name}"
         was = shop.repo.ref(seen)
-        if was != sha:  # kept by a ref of our own: what the base was seen to have is not lost again
+        if was != sha:  # kept by a ref of our own: what the base was seen to have is not lost, or fetched, again
+            self.remote.fetch(f"{HEADS}{name}")
             shop.repo.update_ref(seen, sha, was, "skillopt-git: seen there")
         return replace(shop, base=Base(name, sha))
 

@@ -1,9 +1,8 @@
 """Which models play the two roles of a run, and what stands between them and the stages.
 
-stages -> Cached -> Pooled -> Cached -> (a tape that records) -> Budgeted -> the backend
+stages -> Pooled -> Cached -> (a tape that records) -> Budgeted -> the backend
 
-What is remembered, or on the tape, costs nothing. The outer memory is asked before anything is, the inner one keeps
-each answer as it comes, whatever becomes of the others.
+What is remembered, or on the tape, costs nothing. Each answer is kept as it comes, whatever becomes of the others.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from skillopt_git.errors import UsageError
 from skillopt_git.judges import RubricJudge, TaskJudge
 from skillopt_git.learned import Models
 from skillopt_git.model import Task
-from skillopt_git.ports import Backend, Role, Usage
+from skillopt_git.ports import Backend, Listener, Role, Usage
 from skillopt_git.private import Private
 from skillopt_git.prompts import SHIPPED, Prompts
 from skillopt_git.purse import Purse
@@ -67,7 +66,7 @@ class ModelChoice:
     """
 
     simulated: bool
-    open: Callable[[Private, Redactor, Prompts], ModelDoor]
+    open: Callable[[Private, Redactor, Prompts, Listener], ModelDoor]
     only_reviewed: bool = False
     by_model: bool = False
 
@@ -128,7 +127,7 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
     refuse_unasked(going, config.replay.send)
     by_model = mines(config, going[1], simulated=simulated == {True})
 
-    def opened(private: Private, redact: Redactor, prompts: Prompts) -> ModelDoor:
+    def opened(private: Private, redact: Redactor, prompts: Prompts, notify: Listener) -> ModelDoor:
         purse = None if simulated == {True} else spending.opened(config.budget, private, now=datetime.now(UTC))
 
         def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
@@ -144,7 +143,9 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
             same = replace(both[1], role="target") == both[0] and both[0].backend != "cassette"
             optimizer = target if same else through(1)
             jobs = config.replay.jobs
-            return models(target, optimizer, tasks, private, redact, jobs=jobs, prompts=prompts, purse=purse)
+            return models(
+                target, optimizer, tasks, private, redact, jobs=jobs, prompts=prompts, purse=purse, notify=notify
+            )
 
         return door
 
@@ -257,6 +258,7 @@ def models(
     jobs: int = 1,
     prompts: Prompts = SHIPPED,
     purse: Purse | None = None,
+    notify: Listener = lambda _: None,
 ) -> Models:
     """Both roles, remembered and with so many calls at once, with the judge that these tasks need."""
     remembered = partial(Cached, folder=private.cache, templates=prompts.digest, redact=redact, aside=private.aside)
@@ -266,13 +268,14 @@ def models(
             purse.close()
         programs.end()
 
-    def kept(opened: Opened) -> Backend:
+    def asked(opened: Opened) -> Backend:
+        kept = remembered(inner=opened.backend)
         if opened.together or opened.backend.simulated:
-            return remembered(inner=opened.backend)
-        return remembered(inner=Pooled(inner=remembered(inner=opened.backend), jobs=jobs, leave=leave))
+            return kept
+        return Pooled(inner=kept, jobs=jobs, leave=leave, notify=notify)
 
-    answering = kept(target)
-    reflecting = answering if optimizer is target else kept(optimizer)
+    answering = asked(target)
+    reflecting = answering if optimizer is target else asked(optimizer)
 
     def settle() -> None:
         for opened in (target,) if optimizer is target else (target, optimizer):

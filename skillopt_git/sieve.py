@@ -56,6 +56,8 @@ class Sieve:
         alone = edits.apply(document.text, [edit]).unmatched
         if alone:
             return alone[0][1]
+        if edit.op != "add" and edits.only_guides(document.text, edit.anchor or ""):
+            return "it is the file's guidance, which is written anew as a whole and judged by every task"
         tried = [other for item in self.candidates for other in item.edits]
         if any(repeats(edit, other) for other in (*tried, *beside)):
             return "the same rule was tried already tonight"

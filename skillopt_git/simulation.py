@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Literal, TypeAlias
@@ -281,21 +281,26 @@ def night(
     The guard is asked only where a benefit is in sight.
     """
     tonight = tried.first if _futile(_in_order(tried.first)) else tried.first + tried.others
-    known = replace(before, primary=before.primary + tonight)
+    known = Known(before.primary + tonight, before.guard)
     weighed = _ruled(known, rules, nights)
     if weighed.verdict in BENEFIT:
         told = guard()
         asked = told.first + told.others
-        known = replace(known, guard=before.guard + asked if len(before.guard) else asked)
-        known = Known(_suspected(known.primary, tried.again), _suspected(known.guard, told.again))
+        guarded = before.guard + asked if len(before.guard) else asked
+        known = Known(_suspected(known.primary, tried.again), _suspected(guarded, told.again))
         weighed = _ruled(known, rules, nights)
     return weighed, known
 
 
 def _suspected(counts: Counts, again: Counts) -> Counts:
     """With the pairs on which tasks that seem to have got worse are measured again."""
-    worse = {item.task for item in suspects(_measured(counts.tolist()))}
-    return np.where([[str(at) in worse] for at in range(len(counts))], counts + again, counts) if worse else counts
+    worse = [_suspect(*counted) for counted in counts.tolist()]
+    return np.where(np.array(worse)[:, np.newaxis], counts + again, counts) if any(worse) else counts
+
+
+@cache
+def _suspect(base: int, cand: int, up: int, of: int) -> bool:
+    return bool(suspects([_task("", base, cand, up, of)]))
 
 
 _Ordered: TypeAlias = tuple[tuple[int, ...], ...]

@@ -52,8 +52,13 @@ class SkillHomes:
             return NoHome(f"the skill '{name}' may not be taught: {refused[0]}")
         if len({entry.sha for entry in entries.values()}) > 1:
             return NoHome(f"the skill '{name}' is ambiguous: {' and '.join(entries)} say different things")
-        entry = next(iter(entries.values()), None)
-        return self._document(entry) if entry else NoHome(f"the skill '{name}' is not in this repository")
+        if not entries:
+            return NoHome(f"the skill '{name}' is not in this repository")
+        entry = next(iter(entries.values()))
+        try:
+            return self._document(entry)
+        except ConfigError as error:
+            return NoHome(f"the skill '{name}' may not be taught: {entry.path}: {error.message}")
 
     def _paths(self, name: str) -> Iterator[str]:
         for root in dict.fromkeys((*ROOTS, *(root.rstrip("/") for root in self.more))):

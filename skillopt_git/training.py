@@ -13,6 +13,7 @@ from skillopt_git import edits, gate
 from skillopt_git.consolidate import Bench
 from skillopt_git.documents import Documents, under
 from skillopt_git.model import Document, Edit, Need, Task
+from skillopt_git.replay import Round
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Training:
 
     def gain(self, group: Group) -> float:
         """How many more of the tasks pass with it than without, as a mean; nothing where that cannot be told."""
-        with_it, without = self._mean(group.edits), self._mean(())
+        with_it, without = self._means([group.edits, ()])
         return 0.0 if with_it is None or without is None else with_it - without
 
     def _helping(self, together: list[Edit]) -> list[Edit]:
@@ -68,18 +69,22 @@ class Training:
 
     def _adds(self, together: Sequence[Edit]) -> dict[str, float]:
         """By edit, what the mean loses when it is left out."""
-        whole = self._mean(together)
+        left_out = [[other for other in together if other is not edit] for edit in together]
+        whole, *others = self._means([together, *left_out])
         return {
             edit.id: 0.0 if whole is None or without is None else whole - without
-            for edit in together
-            for without in (self._mean([other for other in together if other is not edit]),)
+            for edit, without in zip(together, others, strict=True)
         }
 
-    def _mean(self, tried: Sequence[Edit]) -> float | None:
-        taught = edits.apply(self.document.text, tried).text if tried else self.document.text
-        documents = under(self.documents, self.document, taught) if tried else self.documents
-        rollouts = self.bench.replay(self.tasks, documents, "")
-        return gate.mean([item.score for item in rollouts], self.bench.gate)
+    def _means(self, tried: Sequence[Sequence[Edit]]) -> list[float | None]:
+        """Of the tasks under each of these edits."""
+        found = self.bench.replay([Round(self.tasks, self._taught(group)) for group in tried])
+        return [gate.mean([item.score for item in rollouts], self.bench.gate) for rollouts in found]
+
+    def _taught(self, tried: Sequence[Edit]) -> Documents:
+        if not tried:
+            return self.documents
+        return under(self.documents, self.document, edits.apply(self.document.text, tried).text)
 
 
 @dataclass(frozen=True, slots=True)

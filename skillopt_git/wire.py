@@ -64,6 +64,11 @@ def _proxy(address: str) -> str | None:
     return f"http://{found}" if found and "://" not in found else found
 
 
+class Torn(httpx2.ReadError):
+    """Of an answer that had begun the rest did not come: whoever gave it has worked for it. The libraries ask again, as
+    after any connection that was lost."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounded(httpx2.BaseTransport):
     """`inner`, within bounds. An answer comes whole, and unpacked."""
@@ -94,6 +99,10 @@ class Bounded(httpx2.BaseTransport):
         came = self.inner.handle_request(request)
         try:
             body = b"".join(self._parts(came, ends))
+        except (httpx2.ReadError, httpx2.RemoteProtocolError, httpx2.DecodingError) as error:
+            if came.is_success:
+                raise Torn(str(error), request=request) from error
+            raise
         finally:
             came.close()
         return httpx2.Response(came.status_code, headers=self._passed_on(came.headers), content=body, request=request)

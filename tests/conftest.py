@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import os
 import socket
@@ -18,7 +20,21 @@ from tests.standins import StandIns
 
 pytest_plugins = ["tests.rig.fixtures"]
 
+HERE = Path(__file__).parent
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Pytest compiles test modules once for all, which takes longer than to read them. Where workers read them all,
+    each begins elsewhere, and finds most of them compiled by the others."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    names = sorted(path.stem for path in HERE.glob("test_*.py"))
+    first = int(worker["workerid"].removeprefix("gw")) * len(names) // worker["workercount"]
+    for name in names[first:] + names[:first]:
+        with contextlib.suppress(Exception):  # told when it is collected
+            importlib.import_module(f"tests.{name}")
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
@@ -365,6 +366,7 @@ class Scores:
         return Counts(found.count("right"), found.count("invented"), found.count("missed"))
 
 
+@cache
 def measure(name: str) -> Scores:
     """The scores of a whole set."""
     return sum((score(item, read_in_one_go(item)) for item in repositories(name)), Scores())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -10,11 +11,10 @@ from hypothesis import strategies as st
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.config import Gate
 from skillopt_git.consolidate import Bench
-from skillopt_git.documents import Documents
 from skillopt_git.lessons import Attempts
 from skillopt_git.model import Need, Score, Task
 from skillopt_git.ports import Reply
-from skillopt_git.replay import Rollout, replay
+from skillopt_git.replay import Rollout, Round, replay
 from tests.learning import PNPM, RULE, RUN, SKILL, document, models
 
 NEED = Need(PNPM, RULE)
@@ -25,8 +25,8 @@ TEXT = document(SKILL, "Be brief")
 def bench(backend: Scripted, *tasks: Task, **fields: Any) -> Bench:
     used = models(backend, tasks)
 
-    def answer(chosen: Any, documents: Documents, sample: str) -> tuple[Rollout, ...]:
-        return replay(chosen, documents, target=used.target, judge=used.judge, sample=sample, notify=lambda _: None)
+    def answer(rounds: Sequence[Round]) -> tuple[tuple[Rollout, ...], ...]:
+        return replay(rounds, target=used.target, judge=used.judge, notify=lambda _: None)
 
     given: dict[str, Any] = {
         "target": used.target,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skillopt_git.asking import LONGEST_ANSWER, Question, ask
+from skillopt_git.asking import LONGEST_ANSWER, LONGEST_TEXT, Question, ask
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.ports import CallFailed, Reply
 from tests.learning import acts, once
@@ -48,6 +48,15 @@ def test_what_was_said_is_kept_where_asking_again_failed() -> None:
 
     assert heard.text == "no"
     assert heard.answer == CallFailed("rate", "later")
+
+
+def test_a_huge_answer_is_not_read() -> None:
+    """What is in it would take its time, whatever it is."""
+    huge = Reply(text=f'{{"asks": ["{"a" * LONGEST_TEXT}"]}}')
+    (heard,) = ask([question("a")], Asks, bench(Scripted(script=acts(dreamer=once(huge, huge)))))
+
+    assert isinstance(heard.answer, CallFailed)
+    assert (heard.answer.kind, "longer than" in heard.answer.message) == ("schema", True)
 
 
 def test_no_question_is_no_call() -> None:

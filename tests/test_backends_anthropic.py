@@ -373,7 +373,41 @@ def test_each_failure_is_what_it_is(
     assert (found.kind, found.retryable) == (kind, retryable)
     assert words in found.message
     assert len(found.message) <= 300
+    assert said != Broken("half") or found.usage == Usage()  # a model worked, and nobody knows how much
     assert len(server.asked) == 1
+
+
+def test_what_opens_the_server_is_in_no_text(server: ModelServer, tmp_path: Path) -> None:
+    """Be it a password in its address, or a header of the environment."""
+    environ = {"ANTHROPIC_API_KEY": SECRET, "ANTHROPIC_CUSTOM_HEADERS": "x-key: header-secret"}
+    address = server.url.replace("//", "//alice:correct-horse@")
+    backend = door(asked(address, tmp_path, environ=environ)).backend
+    server.script = saying(refusal(401, "authentication_error", "no correct-horse, no header-secret"))
+    assert failure(backend).message == "authentication_error: no [key], no [key] [key]"
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("ours", [True, False])
+def test_headers_of_the_environment_go_with_its_address_alone(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, ours: bool, batch: bool
+) -> None:
+    """A key for another server may be among them."""
+    monkeypatch.setenv("ANTHROPIC_CUSTOM_HEADERS", "x-key: header-secret")
+    environ = {"ANTHROPIC_API_KEY": SECRET} | ({} if ours else {"ANTHROPIC_BASE_URL": server.url})
+    backend = door(asked(server.url if ours else "", tmp_path, environ=environ, batch=batch)).backend
+    assert all(isinstance(item, Reply) for item in backend.complete([ROLLOUT, ROLLOUT]))
+    assert {call.headers.get("x-key") for call in server.requests} == {None if ours else "header-secret"}
+
+
+def test_more_than_any_answer_is_none(server: ModelServer, opened: Callable[..., Backend]) -> None:
+    """It would be looked through for secrets, which takes seconds a megabyte; so would its reasons."""
+    server.script = saying(Said(text="word " * 200_001))
+    found = failure(opened())
+    assert (found.kind, found.message) == ("schema", "what came is no answer of a model: 1,000,005 characters")
+    assert found.usage is not None
+    told = server.message(Said(stop="refusal"), {}) | {"stop_details": {"explanation": "No. " * 10**6}}
+    server.script = saying(Raw(200, told))
+    assert len(failure(opened()).message) == 300
 
 
 def test_the_reason_of_a_refusal_is_told(server: ModelServer, opened: Callable[..., Backend]) -> None:

@@ -16,9 +16,14 @@ from hypothesis import strategies as st
 from skillopt_git.backends import anthropic_batches
 from skillopt_git.backends.anthropic import Claude, door
 from skillopt_git.backends.anthropic_batches import FORGOTTEN, LONGEST, PATIENCE, Batches
+from skillopt_git.backends.anthropic_client import LARGEST
+from skillopt_git.backends.budgeted import Budgeted
 from skillopt_git.backends.cached import Cached
+from skillopt_git.config import Budget
 from skillopt_git.ids import canonical_json
-from skillopt_git.ports import CallFailed, Reply, Usage
+from skillopt_git.ports import NOTHING, CallFailed, Reply, Usage
+from skillopt_git.prices import Rates
+from skillopt_git.purse import Amount, Purse, Used
 from skillopt_git.redact import Redactor
 from tests.hub import Clock
 from tests.modelserver import BATCHES, Asked, Batch, Broken, Fate, Given, ModelServer, Raw, Said, error, serving, tokens
@@ -67,6 +72,12 @@ def texts(results: Any) -> list[str]:
     return [result.text if isinstance(result, Reply) else result.kind for result in results]
 
 
+def settle(backend: Claude) -> None:
+    """What was learned is recorded."""
+    assert backend.batches is not None
+    backend.batches.settle()
+
+
 def kept(tmp_path: Path) -> list[Path]:
     return sorted((tmp_path / "anthropic" / "batches").glob("*"))
 
@@ -74,8 +85,9 @@ def kept(tmp_path: Path) -> list[Path]:
 def test_what_is_asked_at_once_goes_as_one_batch(
     server: ModelServer, opened: Open, clock: Clock, tmp_path: Path
 ) -> None:
-    """The documents in it, in the order of the questions, with what it used; nothing is left behind."""
-    results = opened().complete(ASKS)
+    """The documents in it, in the order of the questions, with what it used; once that is recorded nothing is left."""
+    backend = opened()
+    results = backend.complete(ASKS)
 
     assert texts(results) == ["To 0", "To 1", "To 2"]
     (batch,) = server.heard(BATCHES)
@@ -88,6 +100,7 @@ def test_what_is_asked_at_once_goes_as_one_batch(
     usage = Usage(used, output_tokens=1, batched=True)
     assert results[0] == Reply(text="To 0", usage=usage, model="claude-model-1")
     assert clock.slept == [5.0, 7.5]
+    settle(backend)
     assert kept(tmp_path) == []
 
 
@@ -110,9 +123,11 @@ def test_a_run_that_was_broken_off_goes_on_with_its_batch(server: ModelServer, o
     assert stat.S_IMODE(file.parent.stat().st_mode) == stat.S_IMODE(file.parent.parent.stat().st_mode) == 0o700
     assert not any(word in file.read_text() for word in ("Ask", "pnpm", SECRET))
 
-    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    backend = opened()
+    assert texts(backend.complete(ASKS)) == ["To 0", "To 1", "To 2"]
 
     assert len(server.heard(BATCHES)) == 1
+    settle(backend)
     assert kept(tmp_path) == []
 
 
@@ -122,12 +137,16 @@ def test_a_run_that_asks_for_part_of_it_and_for_more(server: ModelServer, opened
         opened(interrupted).complete(ASKS)
     new = replace(ROLLOUT, ask="Ask 3", sample="x1-1/3")
 
-    assert texts(opened().complete([ASKS[2], new, ASKS[0]])) == ["To 2", "To 3", "To 0"]
+    backend = opened()
+    assert texts(backend.complete([ASKS[2], new, ASKS[0]])) == ["To 2", "To 3", "To 0"]
 
     assert [len(batch.body["requests"]) for batch in server.heard(BATCHES)] == [3, 1]
-    assert len(json.loads(kept(tmp_path)[0].read_text())["names"]) == 1
-    assert texts(opened().complete([ASKS[1], replace(new, sample="x1-2/3")])) == ["To 1", "To 3"]
+    settle(backend)
+    assert [len(json.loads(file.read_text())["names"]) for file in kept(tmp_path)] == [1]
+    backend = opened()
+    assert texts(backend.complete([ASKS[1], replace(new, sample="x1-2/3")])) == ["To 1", "To 3"]
     assert [len(batch.body["requests"]) for batch in server.heard(BATCHES)] == [3, 1, 1]
+    settle(backend)
     assert kept(tmp_path) == []
 
 
@@ -169,13 +188,16 @@ def test_between_the_cache_and_the_batch_nothing_is_split(server: ModelServer, o
 @pytest.mark.parametrize(
     ("fate", "found"),
     [
-        (Fate("expired"), CallFailed("timeout", "the batch ended before this was answered", retryable=True)),
-        (Fate("canceled"), CallFailed("refused", "the batch was canceled before this was answered", retryable=True)),
-        (error(529, "overloaded_error", "Overloaded"), CallFailed("rate", "overloaded_error: Overloaded", True)),
-        (error(500, "api_error", f"No {SECRET}"), CallFailed("network", "api_error: No [key]", True)),
-        (error(404, "not_found_error", "model: x"), CallFailed("process", "not_found_error: model: x")),
+        (Fate("expired"), CallFailed("rate", "the provider found no time for this within the batch's day", True,
+            NOTHING)),
+        (Fate("canceled"), CallFailed("network", "the batch was canceled before this was answered", True, NOTHING)),
+        (error(529, "overloaded_error", "Overloaded"), CallFailed("rate", "overloaded_error: Overloaded", True,
+            NOTHING)),
+        (error(500, "api_error", f"No {SECRET}"), CallFailed("network", "api_error: No [key]", True, NOTHING)),
+        (error(504, "timeout_error", "Slow"), CallFailed("timeout", "timeout_error: Slow", True, NOTHING)),
+        (error(404, "not_found_error", "model: x"), CallFailed("process", "not_found_error: model: x", usage=NOTHING)),
         (error(400, "invalid_request_error", "prompt is too long"), CallFailed("refused", "invalid_request_error: "
-            "prompt is too long")),
+            "prompt is too long", usage=NOTHING)),
         (Raw(400, {"type": "error"}), CallFailed("schema", "the result is none that is known")),
         (Said(stop="refusal"), CallFailed("refused", "the model refused to answer", usage=Usage(SENT, batched=True))),
         (Said(stop="max_tokens", text="Half"), CallFailed("truncated", "the answer was cut off after 1 tokens",
@@ -186,32 +208,161 @@ def test_between_the_cache_and_the_batch_nothing_is_split(server: ModelServer, o
 def test_what_became_of_one_is_no_matter_of_the_others(
     server: ModelServer, opened: Open, tmp_path: Path, fate: Given, found: CallFailed
 ) -> None:
-    """A failed one is a value; it is not kept, so that a later run may ask it anew."""
+    """A failed one is a value. What no model worked on is asked anew by a later run; what one did is paid for, and
+    is asked anew once the night is recorded."""
     server.script = lambda call: fate if call.user.endswith("1") else Said(text="Here")
-    results = opened().complete(ASKS)
+    backend = opened()
+    results = backend.complete(ASKS)
     assert texts([results[0], results[2]]) == ["Here", "Here"]
     assert results[1] == found
+
+    (file,) = kept(tmp_path)
+    assert len(json.loads(file.read_text())["names"]) == (2 if found.usage == NOTHING else 3)
+    assert [item.kind for item in opened().complete(ASKS) if isinstance(item, CallFailed)] == [found.kind]
+    assert [len(batch.body["requests"]) for batch in server.heard(BATCHES)] == [3] + [1] * (found.usage == NOTHING)
+    settle(backend)
     assert kept(tmp_path) == []
 
 
-def test_a_lesson_of_a_batch_is_asked_again_at_once(server: ModelServer, opened: Open) -> None:
-    """A schema the model refuses, and thoughts that took the answer's room."""
+def lesson(call: Asked) -> Given:
+    """A schema the model refuses, and thoughts that take the answer's room."""
+    if "output_config" in call.body:
+        return error(400, "invalid_request_error", "output_config.format is not supported")
+    whole = call.body["max_tokens"] > 1024
+    return Said(thinking="Hm", text="{}" if whole else "", stop="" if whole else "max_tokens")
 
-    def script(call: Asked) -> Given:
-        if "output_config" in call.body:
-            return error(400, "invalid_request_error", "output_config.format is not supported")
-        whole = call.body["max_tokens"] > 1024
-        return Said(thinking="Hm", text="{}" if whole else "", stop="" if whole else "max_tokens")
 
-    server.script = script
-    schema = canonical_json({"type": "object", "properties": {}})
+SCHEMED = [replace(ask, schema=canonical_json({"type": "object", "properties": {}})) for ask in ASKS]
+
+
+def test_what_a_lesson_spoiled_goes_as_a_batch_again(server: ModelServer, opened: Open) -> None:
+    """At the same price, all at once; the next ones are worded right. With what was used in vain."""
+    server.script = lesson
     backend = opened()
-    results = backend.complete([replace(ask, schema=schema) for ask in ASKS])
+    results = backend.complete(SCHEMED)
     assert texts(results) == ["{}", "{}", "{}"]
-    assert [call.body["max_tokens"] for call in server.asked] == [1024, 9216, 9216, 9216]
-    assert not any(result.usage.batched for result in results if result.usage)  # not all of it has that price
+    sent = [[item["params"] for item in batch.body["requests"]] for batch in server.heard(BATCHES)]
+    assert [("output_config" in each[0], each[0]["max_tokens"], len(each)) for each in sent] == [
+        (True, 1024, 3),
+        (False, 1024, 3),
+        (False, 9216, 3),
+    ]
+    assert server.asked == []
+    used = [result.usage for result in results if isinstance(result, Reply)]
+    assert [(usage.batched, usage.output_tokens) for usage in used] == [(True, 1)] * 3
+    assert {usage.input_tokens for usage in used} == {2 * SENT}
     assert texts(backend.complete([replace(ask, sample="x1-2/1") for ask in ASKS])) == ["{}", "{}", "{}"]
-    assert len(server.asked) == 4
+    assert len(server.heard(BATCHES)) == 4
+
+
+def test_a_lesson_that_spoiled_one_alone_is_asked_again_at_once(server: ModelServer, opened: Open) -> None:
+    """A single question waits for no batch. Not all of what it took has the price of one."""
+    server.script = lesson
+    results = opened().complete([SCHEMED[0], ASKS[1]])
+    assert texts(results) == ["{}", "{}"]
+    server.asked.clear()
+
+    thinking = opened()
+    server.script = lambda call: lesson(call) if call.user.endswith("1") else Said(text="Here")
+    (first, second) = thinking.complete([replace(ask, sample="x1-3/1") for ask in ASKS[:2]])
+    assert texts([first, second]) == ["Here", "{}"]
+    assert [call.body["max_tokens"] for call in server.asked] == [9216]
+    assert second.usage is not None
+    assert not second.usage.batched
+
+
+# --- what is paid for is never asked for again ---------------------------------------------------------------------
+
+
+def halting(clock: Clock, when: Callable[[], bool]) -> Callable[[float], None]:
+    """Sleeps; ^C where it is time for that."""
+
+    def sleep(seconds: float) -> None:
+        if when():
+            raise KeyboardInterrupt
+        clock.sleep(seconds)
+
+    return sleep
+
+
+def test_a_run_that_was_broken_off_between_two_batches(
+    server: ModelServer, opened: Open, clock: Clock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What the first one answered was read, and nobody had it yet."""
+    monkeypatch.setattr(anthropic_batches._parts, "__kwdefaults__", {"requests": 2, "size": 10**6})
+
+    def read() -> bool:
+        return bool(server.heard(f"{BATCHES}/msgbatch_1/results", "GET"))
+
+    with pytest.raises(KeyboardInterrupt):
+        opened(halting(clock, read)).complete(ASKS)
+    assert read()
+
+    backend = opened()
+    assert texts(backend.complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    assert [len(batch.body["requests"]) for batch in server.heard(BATCHES)] == [2, 1]
+    assert server.asked == []
+    settle(backend)
+    assert kept(tmp_path) == []
+
+
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_a_run_that_ended_before_all_was_kept(server: ModelServer, opened: Open, tmp_path: Path, left: int) -> None:
+    """As on a full disk: what it had not kept is read again, also where it is a single one."""
+    opened().complete(ASKS)  # and was killed when it had kept the first ones
+    backend = opened()
+    assert texts(backend.complete(ASKS[3 - left :])) == ["To 0", "To 1", "To 2"][3 - left :]
+    assert (len(server.heard(BATCHES)), server.asked) == (1, [])
+    settle(backend)
+    assert kept(tmp_path) == []
+
+
+@pytest.mark.parametrize("sent", [1, 2, 3])
+def test_a_run_that_was_broken_off_while_it_learned(server: ModelServer, opened: Open, clock: Clock, sent: int) -> None:
+    """The next one finds each of its batches, though it begins without what that one had learned."""
+    server.script = lesson
+    with pytest.raises(KeyboardInterrupt):
+        opened(halting(clock, lambda: len(server.heard(BATCHES)) == sent)).complete(SCHEMED)
+
+    assert texts(opened().complete(SCHEMED)) == ["{}", "{}", "{}"]
+    free = min(sent - 1, 1)  # the refused schema cost nothing, and is tried again
+    assert len(server.heard(BATCHES)) == 3 + free
+    assert server.asked == []
+
+
+def test_a_run_that_had_learned_before_it_sent(server: ModelServer, opened: Open) -> None:
+    """A later run, which has not, finds its batch all the same."""
+    server.script = lesson
+    backend = opened()
+    backend.complete([replace(ASKS[0], sample="probe")])
+    assert backend.lessons.thinks
+    backend.complete(ASKS)
+    assert texts(opened().complete(ASKS)) == ["{}", "{}", "{}"]
+    assert len(server.heard(BATCHES)) == 1
+
+
+def test_what_is_recorded_may_be_asked_anew(server: ModelServer, opened: Open, tmp_path: Path) -> None:
+    """Another night's answer is new evidence; what nobody has read is still there."""
+    backend = opened()
+    backend.complete(ASKS)
+    with pytest.raises(KeyboardInterrupt):
+        opened(interrupted).complete([replace(ask, sample="x1-9/1") for ask in ASKS])
+    settle(backend)
+    assert [file.name for file in kept(tmp_path)] == ["msgbatch_2.json"]
+    opened().complete(ASKS)
+    assert len(server.heard(BATCHES)) == 3
+
+
+def test_what_a_batch_left_undone_counts_for_no_budget(server: ModelServer, opened: Open) -> None:
+    """Nor does what is under way yet: it counts when it is read."""
+    server.script = lambda _: Fate("expired")
+    purse = Purse(Budget(tokens=10**6))
+    backend = Budgeted(inner=opened(retries=2), purse=purse, rates=Rates(), together=True, attempts=3)
+    assert texts(backend.complete(ASKS)) == ["rate"] * 3
+    server.before = lambda call: Raw(408, "") if call.path.endswith("/msgbatch_2") else None
+    assert texts(backend.complete([replace(ask, sample="x1-2/1") for ask in ASKS])) == ["timeout"] * 3
+    assert purse.spent == Amount()
+    assert purse.used == Used()
 
 
 # --- what goes wrong on the way ----------------------------------------------------------------------------------
@@ -221,13 +372,27 @@ def test_a_lesson_of_a_batch_is_asked_again_at_once(server: ModelServer, opened:
     ("said", "kind"),
     [
         (error(401, "authentication_error", f"invalid x-api-key {SECRET}"), "auth"),
+        (error(403, "permission_error", f"not with {SECRET}"), "auth"),
+        (error(402, "billing_error", "pay"), "quota"),
+        (error(404, "not_found_error", "no such path"), "process"),
+        (error(400, "invalid_request_error", "requests: too many"), "process"),
         (error(413, "request_too_large", "too much"), "refused"),
         (error(429, "rate_limit_error", "wait"), "rate"),
+        (error(429, "rate_limit_error", "wait", {"retry-after": "3600"}), "rate"),
+        (error(500, "api_error", "Internal server error"), "network"),
+        (error(503, "api_error", "Unavailable"), "network"),
+        (error(504, "timeout_error", "Gateway"), "timeout"),
         (error(529, "overloaded_error", "Overloaded"), "rate"),
         (Raw(200, "Welcome to the guest network"), "schema"),
         (Raw(200, {"id": "../../elsewhere", "processing_status": "in_progress"}), "schema"),
+        (Raw(200, b"\xff\xfe\n{\n"), "schema"),
+        (Raw(200, [1, 2]), "schema"),
+        (Raw(307, "", {"location": "http://models.acme.example/"}), "process"),
         (Broken("reset"), "network"),
         (Broken("half"), "network"),
+        (Broken("hang"), "network"),
+        (Broken("hang", 30.0), "timeout"),
+        (Broken("drip", 30.0), "timeout"),
     ],
 )
 def test_a_batch_that_cannot_be_sent(
@@ -235,7 +400,7 @@ def test_a_batch_that_cannot_be_sent(
 ) -> None:
     """Each of its questions failed; nothing is kept, for it did not arrive."""
     server.before = lambda call: said if (call.method, call.path) == ("POST", BATCHES) else None
-    assert texts(opened().complete(ASKS)) == [kind] * 3
+    assert texts(opened(timeout=0.5).complete(ASKS)) == [kind] * 3
     assert kept(tmp_path) == []
 
 
@@ -274,6 +439,7 @@ def test_a_batch_that_arrived_unheard_is_not_sent_again(
     other(server, size=2)
     assert texts(backend.complete(ASKS)) == ["To 0", "To 1", "To 2"]
     assert len(server.heard(BATCHES)) == 1
+    settle(backend)
     assert kept(tmp_path) == []
 
 
@@ -301,8 +467,10 @@ def test_what_may_have_arrived_is_looked_for_by_the_next_run(
 
     server.before = lambda _: None
     clock.time += 3600
-    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    backend = opened()
+    assert texts(backend.complete(ASKS)) == ["To 0", "To 1", "To 2"]
     assert len(server.heard(BATCHES)) == 1
+    settle(backend)
     assert kept(tmp_path) == []
 
 
@@ -347,7 +515,9 @@ def test_a_running_batch_of_that_size_may_be_anothers(server: ModelServer, opene
     assert texts(opened().complete(ASKS)) == ["schema"] * 3
     server.before = lambda _: None
     server.script = lambda _: Said(text="Yours")
-    assert texts(opened().complete(ASKS)) == ["Yours"] * 3
+    backend = opened()
+    assert texts(backend.complete(ASKS)) == ["Yours"] * 3
+    settle(backend)
     assert kept(tmp_path) == []
 
 
@@ -359,6 +529,7 @@ def test_a_running_batch_of_that_size_may_be_anothers(server: ModelServer, opene
         (Raw(200, "Welcome to the guest network"), "schema"),
         (Raw(200, b"\xff\xfe\n{\n"), "schema"),
         (Raw(200, ""), "schema"),
+        (Raw(200, b"x" * (LARGEST + 1)), "refused"),
         (Raw(307, "", {"location": "http://models.acme.example/"}), "process"),
         (Broken("half"), "network"),
         (Broken("reset"), "network"),
@@ -378,7 +549,7 @@ def test_results_that_cannot_be_read_stay_to_be_read(
 
 
 def test_a_result_that_is_missing_is_missing(server: ModelServer, opened: Open) -> None:
-    """The others are there."""
+    """The others are there. It may have been cut off on its way, so it is looked for again."""
 
     def short(call: Asked) -> Raw | None:
         if not call.path.endswith("/results"):
@@ -390,6 +561,9 @@ def test_a_result_that_is_missing_is_missing(server: ModelServer, opened: Open) 
     results = opened().complete(ASKS)
     assert texts(results) == ["To 0", "To 1", "schema"]
     assert results[2] == CallFailed("schema", "batch msgbatch_1 has no result for this")
+    server.before = lambda _: None
+    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    assert len(server.heard(BATCHES)) == 1
 
 
 def test_results_are_read_where_all_else_is_asked(server: ModelServer, opened: Open) -> None:
@@ -438,7 +612,7 @@ def test_a_batch_that_never_ends_is_left_to_a_later_run(
     server.polls = 10**6
     results = opened(lambda seconds: clock.sleep(10 * seconds)).complete(ASKS)
     assert results[0] == CallFailed(
-        "timeout", "batch msgbatch_1 has not ended; a later run goes on with it", retryable=True
+        "timeout", "batch msgbatch_1 has not ended; a later run goes on with it", retryable=True, usage=NOTHING
     )
     assert LONGEST < sum(clock.slept) < LONGEST + 3600
     server.polls = 1
@@ -454,12 +628,16 @@ def test_a_batch_that_the_provider_lost_is_sent_anew(
         opened(interrupted).complete(ASKS)
     server.batches.clear()
     server.batches["msgbatch_0"] = Batch(id="msgbatch_0", requests=[])  # so that the next one has another id
-    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    backend = opened()
+    assert texts(backend.complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    settle(backend)
     assert kept(tmp_path) == []
 
     again = [replace(ask, sample="x1-3/1") for ask in ASKS]
     lost = opened(lambda _: server.batches.clear()).complete(again)
-    assert lost[0] == CallFailed("network", "the provider knows the batch no more; a later run sends it anew")
+    assert lost[0] == CallFailed(
+        "network", "the provider knows the batch no more; a later run sends it anew", usage=NOTHING
+    )
     assert texts(opened().complete(again)) == ["To 0", "To 1", "To 2"]
 
 
@@ -470,8 +648,10 @@ def test_what_is_damaged_or_too_old_is_dropped(server: ModelServer, opened: Open
     (file,) = kept(tmp_path)
     (file.parent / "msgbatch_9.json").write_text("{half")
     clock.time += FORGOTTEN + 1
-    assert texts(opened().complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    backend = opened()
+    assert texts(backend.complete(ASKS)) == ["To 0", "To 1", "To 2"]
     assert len(server.heard(BATCHES)) == 2
+    settle(backend)
     assert kept(tmp_path) == []
 
 

@@ -174,6 +174,14 @@ def test_a_time_out_counts_for_every_attempt() -> None:
     assert backend.purse.spent.tokens == 3 * MOST
 
 
+def test_half_an_answer_counts_for_every_attempt() -> None:
+    """As a whole one, which nobody has seen; a connection that was never made counts as nothing."""
+    backend = budgeted(CallFailed("network", "torn", usage=Usage()), attempts=3)
+    backend.complete([ask()])
+    assert backend.purse.spent.tokens == 3 * MOST
+    assert backend.purse.used == Used(1, None, None)
+
+
 def test_room_for_thoughts_is_reserved_from_the_first_call_on() -> None:
     """Many calls at once would otherwise all go beyond the limit together."""
     thinks = Scripted(script=lambda _: Reply(text="done", usage=Usage(300, 8_000)), model=HAIKU)
@@ -209,6 +217,8 @@ def test_whatever_ends_a_call_it_is_settled(ended: type[BaseException], together
         Usage(5, 10, cost_usd=-1.0),
         Usage(5, 10, cost_usd=float("nan")),
         Usage(5, 10, cost_usd=float("inf")),
+        Usage(10**400, 10),
+        Usage(5, 10, cost_usd=1e300),
     ],
 )
 def test_a_usage_that_cannot_be_counts_as_none(usage: Usage) -> None:

@@ -445,7 +445,7 @@ def door(_: Asked) -> Opened:
 
     def script(request: Request) -> Reply | CallFailed:
         ASKED[request.purpose] += 1
-        if request.purpose == "rollout" and ASKED["rollout"] % 9 == 4:
+        if request.purpose == "rollout" and ASKED["rollout"] % 16 == 4:
             return CallFailed("truncated", "cut off")
         return obedient(request)
 

@@ -402,6 +402,11 @@ ERRORS: dict[str, tuple[Answer, str, bool]] = {
     "500": (refusal(500, "The server had an error", kind="server_error"), "network", True),
     "503": (refusal(503, "The engine is currently overloaded", kind="overloaded"), "network", True),
     "529": (Raw(529, b""), "rate", True),
+    "408": (refusal(408, "Request timeout"), "timeout", True),
+    "504": (Raw(504, b"<html>Gateway time-out</html>", {"content-type": "text/html"}), "timeout", True),
+    "403 that moderates": (refusal(403, "Your input was flagged", "moderation"), "refused", False),
+    "a huge page": (Raw(502, b"bad gateway " * 1_000_000, {"content-type": "text/html"}), "network", True),
+    "an error not in UTF-8": (Raw(500, b"\xff\xfe\x00", {"content-type": "text/plain"}), "network", True),
     "context": (refusal(400, "Your input exceeds the limit", "context_length_exceeded"), "refused", False),
     "llama.cpp's context": (refusal(400, "the request exceeds the available context size"), "refused", False),
     "filtered prompt": (refusal(400, "The response was filtered", "content_filter"), "refused", False),
@@ -445,7 +450,8 @@ def test_what_goes_wrong_is_told_as_what_it_is(opened: Open, api: Api, name: str
     assert found.message.startswith("127.0.0.1: ")
     assert len(found.message) <= doors.MESSAGE_LIMIT
     assert len(server.heard) == 1
-    assert found.usage == (USED if isinstance(answer, Said) else None)
+    worked = Usage() if answer == Broken("half") else None  # nobody knows how much
+    assert found.usage == (USED if isinstance(answer, Said) else worked)
 
 
 @pytest.mark.parametrize(
@@ -477,6 +483,27 @@ def test_a_key_that_a_server_repeats_is_taken_out(opened: Open, api: Api) -> Non
     found = one(backend)
     assert isinstance(found, CallFailed)
     assert found.message == "127.0.0.1: No such key: [key]"
+
+
+@both_apis
+def test_a_password_in_the_address_and_headers_of_ones_own_are_taken_out(opened: Open, api: Api) -> None:
+    """A server may repeat whatever it was told."""
+    with serving(refusal(401, "no correct-horse, no header-secret")) as server:
+        address = server.address.replace("//", "//alice:correct-horse@")
+        environ = {"OPENAI_API_KEY": KEY, "OPENAI_CUSTOM_HEADERS": "x-key: header-secret"}
+        backend = openai.door(asked(f"{address}/v1", environ, api=api)).backend
+        assert failure(backend).message == "127.0.0.1: no [key], no [key]"
+        cast("Calls", backend).client.close()
+
+
+@both_apis
+def test_more_than_any_answer_is_none(opened: Open, api: Api) -> None:
+    """It would be looked through for secrets, which takes seconds a megabyte. What it used is told all the same."""
+    backend, _ = opened(Said("word " * 200_001), Said(None, refusal=f"{'No. ' * 200_000}{KEY}"), api=api)
+    assert failure(backend) == CallFailed(
+        "schema", "what came is no answer of a model: 1,000,005 characters", usage=USED
+    )
+    assert failure(backend).message.startswith("127.0.0.1: No. No.")
 
 
 @both_apis
@@ -640,6 +667,19 @@ def test_whose_the_account_is_openai_alone_is_told(monkeypatch: pytest.MonkeyPat
     assert (headers.get("openai-organization"), headers.get("openai-project")) == (
         ("org-acme", "proj-acme") if told else (None, None)
     )
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_headers_of_the_environment_go_with_its_address_alone(monkeypatch: pytest.MonkeyPatch, ours: bool) -> None:
+    """A key for another server may be among them."""
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-key: header-secret")
+    with serving() as server:
+        address = f"{server.address}/v1"
+        environ = {"OPENAI_API_KEY": KEY} | ({} if ours else {"OPENAI_BASE_URL": address})
+        backend = openai.door(asked(address if ours else "", environ)).backend
+        assert isinstance(one(backend), Reply)
+        cast("Calls", backend).client.close()
+    assert server.heard[0].headers.get("x-key") == (None if ours else "header-secret")
 
 
 def test_what_is_said_to_this_machine_goes_through_no_proxy(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from skillopt_git.backends.openai_words import THINKING_ROOM
 from skillopt_git.errors import BackendError, ConfigError, SafetyError, UsageError
 from skillopt_git.ports import CallFailed, Reply
 from tests.asking import DOCUMENTS, KEY, REQUEST, asked, one
-from tests.openaiserver import MODEL, Answer, Raw, Said, Server, both_apis, refusal, serving
+from tests.openaiserver import MODEL, Answer, Broken, Raw, Said, Server, both_apis, refusal, serving
 
 ROOT = Path(__file__).parent.parent
 TOKEN = "entra-token-of-alice"
@@ -142,6 +142,60 @@ def test_nobody_logged_in_is_told(opened: Opener, account: Path) -> None:
     assert found.message.startswith("Entra ID gives no token (`az login`, or AZURE_OPENAI_API_KEY): ")
     assert "Please run" in found.message
     assert server.heard == []
+
+
+@pytest.mark.parametrize(
+    "environ", [{"AZURE_TENANT_ID": "not a tenant!"}, {"AZURE_AUTHORITY_HOST": "http://login.example"}]
+)
+def test_an_environment_that_cannot_be_is_told(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library refuses it before anybody is asked."""
+    for name, value in ({"AZURE_CLIENT_ID": "alice", "AZURE_CLIENT_SECRET": "correct-horse"} | environ).items():
+        monkeypatch.setenv(name, value)
+    if "AZURE_TENANT_ID" not in environ:
+        monkeypatch.setenv("AZURE_TENANT_ID", "acme")
+    with pytest.raises(ConfigError, match="Entra ID cannot be asked") as caught:
+        openai_azure.door(asked(ENDPOINT, environ))
+    assert "correct-horse" not in str(caught.value)
+
+
+@pytest.mark.parametrize("version", ["", "2025-04-01-preview"])
+def test_headers_for_another_server_do_not_go_there(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    """What the environment has for OpenAI, or a gateway, is no matter of Azure's."""
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-key: header-secret")
+    backend, server = opened(environ={"AZURE_OPENAI_API_KEY": KEY, "OPENAI_API_VERSION": version}, api="chat")
+    assert isinstance(one(backend), Reply)
+    assert "x-key" not in server.heard[0].headers
+
+
+FAILURES: dict[str, tuple[Answer, str, bool]] = {
+    "401": (refusal(401, f"Access denied due to invalid subscription key {KEY}", "401"), "auth", False),
+    "403": (refusal(403, "Public access is disabled. Please configure private endpoint.", "403"), "auth", False),
+    "no deployment": (refusal(404, "The API deployment does not exist.", "DeploymentNotFound"), "process", False),
+    "429": (refusal(429, "Requests have exceeded the call rate limit", "429"), "rate", True),
+    "429 for long": (refusal(429, "Requests have exceeded the limit", "429", retry_after="86400"), "rate", True),
+    "filter": (refusal(400, "The response was filtered due to the prompt", "content_filter"), "refused", False),
+    "500": (refusal(500, "The server had an error", kind="server_error"), "network", True),
+    "half": (Broken("half"), "network", True),
+    "reset": (Broken("reset"), "network", True),
+    "a page": (Raw(200, b"<html>Sign in</html>", {"content-type": "text/html"}), "network", True),
+    "truncated": (Said("Do", stop="length"), "truncated", False),
+    "empty": (Said(""), "empty", False),
+}
+
+
+@pytest.mark.parametrize("version", ["", "2025-04-01-preview"])
+@pytest.mark.parametrize("name", FAILURES)
+def test_what_goes_wrong_is_told_as_what_it_is(opened: Opener, name: str, version: str) -> None:
+    """By either client, in Azure's words and without the key."""
+    answer, kind, retryable = FAILURES[name]
+    backend, server = opened(answer, environ={"AZURE_OPENAI_API_KEY": KEY, "OPENAI_API_VERSION": version})
+    found = one(backend)
+    assert isinstance(found, CallFailed)
+    assert (found.kind, found.retryable) == (kind, retryable), found
+    assert KEY not in repr(found)
+    assert len(server.heard) == 1
 
 
 ALONE = """

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from skillopt_git.backends import pooled
-from skillopt_git.backends.pooled import WORTH_CACHING, Pooled
+from skillopt_git.backends.pooled import ENOUGH, WORTH_CACHING, Pooled
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.doors import spoken
-from skillopt_git.ports import CallFailed, Reply, Request
+from skillopt_git.ports import Asking, CallFailed, FailureKind, LearningEvent, Reply, Request
 from skillopt_git.prompts import SHIPPED
 
 LONG = "This is how we work.\n" * (WORTH_CACHING // 20)
@@ -136,3 +136,57 @@ def test_whoever_is_interrupted_asks_for_no_more_and_leaves(monkeypatch: pytest.
     assert leaving != []
     time.sleep(0.1)
     assert len(begun) == 3
+
+
+def test_each_answer_is_told_one_after_the_other() -> None:
+    """Of many that take long, somebody who watches sees how far they are."""
+    heard: list[LearningEvent] = []
+
+    Pooled(inner=Scripted(script=Slow()), jobs=3, notify=heard.append).complete(asks(("CLAUDE.md", LONG), count=5))
+
+    assert heard == [Asking("rollout", done, 5) for done in range(1, 6)]
+
+
+@dataclass
+class Failing:
+    """Answers what is in `good`, and fails for `kind` otherwise."""
+
+    kind: FailureKind
+    good: frozenset[str] = frozenset()
+    asked: int = 0
+
+    def __call__(self, request: Request) -> Reply | CallFailed:
+        self.asked += 1
+        return Reply(text="yes") if request.ask in self.good else CallFailed(self.kind, f"no {request.ask}")
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_what_nothing_answers_is_not_asked_for_ever(jobs: int) -> None:
+    """A server that hangs takes its time for each call: after enough of them the rest fail with the last one."""
+    failing = Failing("timeout")
+
+    found = Pooled(inner=Scripted(script=failing), jobs=jobs).complete(asks(count=50))
+
+    assert ENOUGH <= failing.asked < ENOUGH + jobs
+    assert {item.kind for item in found if isinstance(item, CallFailed)} == {"timeout"}
+    assert len(found) == 50
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize(("kind", "good"), [("refused", ""), ("empty", ""), ("timeout", "5,11,17,23")])
+def test_single_failures_end_nothing(jobs: int, kind: FailureKind, good: str) -> None:
+    """One that was refused for what it asks says nothing of the next; nor where some are answered in between."""
+    failing = Failing(kind, frozenset(good.split(",")))
+
+    Pooled(inner=Scripted(script=failing), jobs=jobs).complete(asks(count=26))
+
+    assert failing.asked == 26
+
+
+def test_what_is_wanted_twice_is_asked_once() -> None:
+    """Both get the one answer."""
+    failing = Failing("timeout", frozenset("0123456789"))
+
+    found = Pooled(inner=Scripted(script=failing), jobs=3).complete([*asks(), *asks()])
+
+    assert (len(found), failing.asked) == (12, 6)

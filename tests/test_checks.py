@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from skillopt_git.checks import SEARCHED, check, described, explain, failure, problem
+from skillopt_git.checks import SEARCHED, check, described, explain, failure, lasts, problem
 from skillopt_git.model import Check, CheckOp, CheckPlace
 from skillopt_git.ports import Reply
 from skillopt_git.schema import problems
@@ -97,6 +97,9 @@ def test_a_search_that_would_take_for_ever_is_a_failed_check() -> None:
     assert not check(endless, reply)
     assert "`(a|aa)+$` took longer than" in failure(endless, reply)
     assert problem(endless) is None
+    assert lasts(endless, reply)
+    assert not lasts(endless, Reply(text="aa"))
+    assert not lasts(Check(op="contains", arg="(a|aa)+$"), reply)
 
 
 def test_regex_that_may_change_its_meaning_is_sound() -> None:

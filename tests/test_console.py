@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillopt_git.console import Console
-from skillopt_git.ports import Called, Gated, Harvested, LearningEvent, Mined, Reflected, Scanned
+from skillopt_git.ports import Asking, Called, Gated, Harvested, LearningEvent, Mined, Reflected, Scanned
 from skillopt_git.render import md_text
 
 ESC = "\x1b"
@@ -178,6 +178,17 @@ def test_counts_of_calls_overwrite_one_another_on_a_terminal() -> None:
     assert screen.err.count(ERASE) == 2
     assert screen.err.endswith(f"{ERASE}done\n")
     assert screen.err.count("\n") == 1
+
+
+def test_a_call_that_others_wait_for_is_counted_only_where_somebody_watches() -> None:
+    """A log has one line for all that were asked at once, and that when they have ended."""
+    watched, log = Screen(Terminal), Screen()
+    for screen in (watched, log):
+        screen.console.progress(Asking("rollout", 3, 60))
+        screen.console.progress(Called("rollout", 60, 0))
+
+    assert "rollout: 3 of 60" in drawn(watched)
+    assert log.err == "rollout: 60 answered\n"
 
 
 def scan(screen: Screen, total: int, done: int) -> None:

@@ -49,6 +49,16 @@ def test_no_answer_gets_out_of_the_judges_fence(ask: str, rubric: str, answer: s
     assert fenced(written) == [ask, rubric, answer]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
+@given(context=HOSTILE.filter(bool), reference=HOSTILE.filter(bool))
+def test_a_judge_sees_what_was_asked_before_and_a_good_answer_where_there_is_one(context: str, reference: str) -> None:
+    """In fences of their own, and nothing of the documents that the answer comes from."""
+    known = task(0, ask="Now the other one", rubric="It uses pnpm", context=context, reference=reference)
+    written = judge_question(known, Reply(text="Done."))
+    assert fenced(written) == ["Now the other one", context, "It uses pnpm", reference, "Done."]
+    assert "A good answer, as an example" not in judge_question(replace(known, reference=None), Reply(text="Done."))
+
+
 # --- the linter --------------------------------------------------------------------------------------------------
 
 

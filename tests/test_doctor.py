@@ -392,41 +392,30 @@ def test_what_is_wrong_with_a_private_file_is_told_and_left(
 
 
 AS_NOBODY = """
-import contextlib, io, os, sys
+import contextlib, io, json, os, sys
 from skillopt_git import cli
-def look():
+def look(path):
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        return cli.run(["doctor", "--repo", sys.argv[1]]), out.getvalue()
-look()  # everything is imported before the administrator becomes nobody
+        return cli.run(["doctor", "--repo", path]), out.getvalue()
+look(sys.argv[1])  # everything is imported before the administrator becomes nobody
 os.getuid() or (os.setgid(65534), os.setuid(65534))
-code, told = look()
-print(code, told)
+print(json.dumps([look(path) for path in sys.argv[1:]]))
 """
+CLOSED = {
+    "": "skillopt may not be written: look at its owner and mode",
+    "index": "skillopt/index may not be written: look at its owner and mode",
+    "bank.json": "skillopt/bank.json cannot be read (Permission denied): look at its owner and mode",
+    "key": "skillopt/key cannot be read (Permission denied): look at its owner and mode",
+    "lock": "skillopt/lock may not be written: look at its owner and mode, or delete it",
+}
 
 
 @pytest.mark.no_cover  # much work, and no line that others do not reach
-@pytest.mark.parametrize(
-    ("closed", "words"),
-    [
-        ("", "skillopt may not be written: look at its owner and mode"),
-        ("index", "skillopt/index may not be written: look at its owner and mode"),
-        ("bank.json", "skillopt/bank.json cannot be read (Permission denied): look at its owner and mode"),
-        ("key", "skillopt/key cannot be read (Permission denied): look at its owner and mode"),
-        ("lock", "skillopt/lock may not be written: look at its owner and mode, or delete it"),
-    ],
-)
-def test_what_may_not_be_entered_or_read_is_in_the_way_and_the_rest_is_told(
-    closed: str, words: str, public: Path
-) -> None:
-    """As after a run with `sudo`."""
-    repo = Repository.create(public / "acme-api", {"README.md": ""})
-    folder = repo.path / ".git" / "skillopt"
-    (folder / "index").mkdir(parents=True)
-    for name in ("bank.json", "key", "lock"):
-        (folder / name).write_text('{"v": 1}' if name == "bank.json" else "k" * 32)
-    subprocess.run(["chmod", "-R", "a+rwX", public], check=True)
-    (folder / closed).chmod(0)
+def test_what_may_not_be_entered_or_read_is_in_the_way_and_the_rest_is_told(public: Path) -> None:
+    """As after a run with `sudo`. One process looks at a repository for each that is closed."""
+    public.chmod(0o777)
+    repos = [closed_to_others(public / f"{number}" / "acme-api", name) for number, name in enumerate(CLOSED)]
     environ = os.environ | {
         "TMPDIR": str(public),
         "HOME": str(public),
@@ -434,16 +423,31 @@ def test_what_may_not_be_entered_or_read_is_in_the_way_and_the_rest_is_told(
         "GIT_CONFIG_KEY_0": "safe.directory",
         "GIT_CONFIG_VALUE_0": "*",
     }
-    command = [sys.executable, "-c", AS_NOBODY, str(repo.path)]
+    command = [sys.executable, "-c", AS_NOBODY, *map(str, repos)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, env=environ, check=True)
     finally:
-        (folder / closed).chmod(0o777)
+        for repo, name in zip(repos, CLOSED, strict=True):
+            (repo / ".git" / "skillopt" / name).chmod(0o777)
 
-    assert done.stdout.startswith("1 skillopt-git ")
-    assert words in done.stdout
-    for part in ("Sources\n", "  ledger: ", "  at work now: nobody\n", "Settings\n"):
-        assert part in done.stdout
+    told = json.loads(done.stdout)
+    for (code, page), words in zip(told, CLOSED.values(), strict=True):
+        assert code == 1
+        assert page.startswith("skillopt-git ")
+        assert words in page
+        for part in ("Sources\n", "  ledger: ", "  at work now: nobody\n", "Settings\n"):
+            assert part in page
+
+
+def closed_to_others(path: Path, name: str) -> Path:
+    """A repository in which all may do everything but with this one file of the tool's, or its folder."""
+    folder = Repository.create(path, {"README.md": ""}).path / ".git" / "skillopt"
+    (folder / "index").mkdir(parents=True)
+    for each in ("bank.json", "key", "lock"):
+        (folder / each).write_text('{"v": 1}' if each == "bank.json" else "k" * 32)
+    subprocess.run(["chmod", "-R", "a+rwX", path.parent], check=True)
+    (folder / name).chmod(0)
+    return path
 
 
 def test_documents_that_cannot_be_taught_are_in_the_way(repo: Repository, doctor: Doctor) -> None:

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from skillopt_git.config import Budget, Config, Gate, Mine, Propose, Replay
 from skillopt_git.estimate import Load, Plan, Step, cuts, dollars, total
+from skillopt_git.forecast import pricing
 from skillopt_git.judges import VOTES
 from skillopt_git.model import Need, Task
-from skillopt_git.ports import Purpose, Role
+from skillopt_git.ports import Purpose, Request, Role
 from skillopt_git.purse import Spent
 from skillopt_git.used import Used
 from tests.learning import NEEDS, PNPM, RULE, SKILL, TICKET, document, task, usual
 
 WISH = Need(id=PNPM, text=RULE)
-BOTH = (WISH, Need(id=TICKET, text=NEEDS[TICKET]))
 DOCUMENTS = ((SKILL, "Be kind.\n" * 50),)
 
 
@@ -58,11 +58,12 @@ def test_a_night_is_counted_in_its_order() -> None:
 
 
 def test_a_second_document_may_have_everything_tried_again() -> None:
-    """At most; what the gate may try in a night is no more for it."""
+    """At most; the gate tries no more candidates in a night, but one wish may have two of them."""
     made = plan(teachable=2)
     assert calls(made, "training tasks") == (2, 4)
     assert calls(made, "rules", "reflect") == (1, 4)
-    assert calls(made, "the gate") == calls(plan(), "the gate")
+    assert calls(plan(teachable=2, gate=Gate(candidates=1)), "the gate") == calls(plan(), "the gate")
+    assert calls(made, "the gate") == (30, 2 * 60)
 
 
 def test_two_models_are_asked_whether_they_are_there() -> None:
@@ -108,75 +109,19 @@ def test_dreams_and_repetitions_are_counted() -> None:
     """As often as the settings say."""
     made = plan(replay=Replay(dream_rollouts=3, dream_factor=2))
     assert calls(made, "training tasks") == (6, 6)
-    assert calls(made, "variants", "dream") == (1, 2)
+    assert calls(made, "variants", "dream") == (2, 4)
     assert calls(made, "variants of training tasks") == (4, 4)
+    assert calls(made, "rules on variants") == (0, 4 * 14)
+    many = [task(number, "train") for number in range(7)]
+    assert calls(plan(*many, replay=Replay(dream_factor=1)), "variants", "dream") == (5, 10)
 
 
 def test_several_wishes_are_merged_and_ranked() -> None:
-    """At most by one question more, where some are too many; and by what training tasks gain."""
+    """By one question more, and by what training tasks gain."""
     tasks = (task(0, "train"), task(1, "train", TICKET), task(2), task(3, "val", TICKET))
-    made = plan(*tasks, needs=BOTH, propose=Propose(edit_budget=2))
+    made = plan(*tasks, needs=(WISH, Need(id=TICKET, text=NEEDS[TICKET])), propose=Propose(edit_budget=2))
     assert calls(made, "rules, ranked", "merge") == (0, 2)
     assert calls(made, "rules on training tasks") == (2, 2 * 5)
-
-
-def test_what_memory_holds_back_is_likely_not_tried() -> None:
-    """Its training tasks are answered all the same, and at most it is tried, too."""
-    tasks = (task(0, "train"), task(1, "train", TICKET), task(2), task(3, "val", TICKET))
-    free, held = plan(*tasks, needs=BOTH), plan(*tasks, needs=BOTH, held=frozenset({TICKET}))
-    assert calls(held, "rules", "reflect") == (1, 4)
-    assert calls(held, "the gate") == (2 * 10, 4 * 20)
-    assert calls(held, "rules on training tasks") == (0, calls(free, "rules on training tasks")[1])
-    assert calls(held, "training tasks") == calls(free, "training tasks") == (2, 2)
-    all_held = plan(*tasks, needs=BOTH, held=frozenset({PNPM, TICKET}), gate=Gate(mode="strict"))
-    assert calls(all_held, "the gate")[0] == 0
-
-
-def test_a_skill_that_sessions_used_is_tried_by_tasks_that_read_it() -> None:
-    """Likely; at most its wish goes to another document, too. No other task is answered under it."""
-    own = document(".claude/skills/packages/SKILL.md")
-    tasks = (
-        task(0, "train", skills=("packages",)),
-        task(1, "train", TICKET),
-        task(2, skills=("packages",)),
-        task(3, "val", TICKET),
-        task(4, "val", TICKET),
-    )
-    made = plan(
-        *tasks,
-        needs=BOTH,
-        documents=(*DOCUMENTS, (own.path, "Ask first. " * 500)),
-        used=Used({"packages": own}),
-        homes={PNPM: own.path},
-        gate=Gate(candidates=1),
-    )
-    assert calls(made, "the gate") == (10, 3 * 20)
-    assert calls(made, "rules", "reflect") == (2, 2 * 2 * 2)
-    assert calls(made, "rules on training tasks")[0] == 0
-    (practice,) = (step for step in made.steps() if step.what == "training tasks")
-    twice = plan(*tasks, needs=BOTH, documents=made.documents)
-    (both,) = (step for step in twice.steps() if step.what == "training tasks")
-    assert practice.likely.sent < both.likely.sent
-
-
-def test_sessions_that_a_model_reads_come_first() -> None:
-    """Each once, at most twice; also where no wish is known before."""
-    made = plan(reads=(8_000, 2_000))
-    assert [step.what for step in made.steps()][:2] == ["whether the models are there", "sessions, read by the model"]
-    assert calls(made, "sessions, read by the model", "mine") == (2, 4)
-    step = made.steps()[1]
-    assert (step.likely.sent, step.most.received) == ((4_000 + 8_000) // 4 + (4_000 + 2_000) // 4, 4 * 4_096)
-    assert step.most.sent == 2 * (400 + 6_000 + 400 + 3_000)
-    assert [step.purpose for step in plan(reads=(100,), needs=()).steps()] == ["probe", "mine"]
-    longer = plan(reads=(8_000, 2_000), heard=1_000).steps()[1]
-    assert longer.most.sent == step.most.sent + 4 * 500
-
-
-@pytest.mark.parametrize(("mode", "often"), [("evidence", 20), ("strict", 2), ("off", 0)])
-def test_guidance_that_is_due_is_tried_at_most(mode: Any, often: int) -> None:
-    made = plan(guides=2, gate=Gate(mode=mode))
-    assert calls(made, "guidance", "guide") == (2, 4)
-    assert calls(made, "guidance, tried") == (0, 3 * 2 * often)
 
 
 def test_at_most_every_answer_is_as_long_as_it_may_be() -> None:
@@ -188,6 +133,41 @@ def test_at_most_every_answer_is_as_long_as_it_may_be() -> None:
         assert step.most.received == step.most.calls * longest
 
 
+def test_sessions_that_a_model_reads_and_guidance_are_questions_known_before() -> None:
+    """Each may be asked once more; guidance is judged by all tasks. Sessions are read though nothing recurs."""
+    mined = [Request(role="optimizer", purpose="mine", ask="x" * 4_000, max_tokens=4_096)] * 3
+    guides = [Request(role="optimizer", purpose="guide", ask="Which?", max_tokens=4_096)]
+    made = plan(mined=mined, guides=guides, golden=(task(5, "train", TICKET, golden=True),))
+
+    assert [step.what for step in made.steps()][1] == "sessions read for wishes"
+    assert calls(made, "sessions read for wishes", "mine") == (3, 6)
+    assert calls(made, "guidance", "guide") == (1, 2)
+    assert calls(made, "guidance at the gate") == (4 * 10, 4 * 20)
+    assert calls(replace(made, config=Config(gate=Gate(mode="strict"))), "guidance at the gate") == (8, 8)
+    assert calls(replace(made, config=Config(gate=Gate(mode="off"))), "guidance at the gate") == (0, 0)
+    read = [step for step in made.steps() if step.purpose == "mine"]
+    assert read[0].most.sent >= 2 * 3 * 2_000
+    alone = replace(made, tasks=(), golden=()).steps()
+    assert [step.purpose for step in alone] == ["probe", "mine"]
+
+
+def test_a_trial_of_guidance_goes_on_with_every_held_out_task() -> None:
+    """And two trials are two, though they be about one wish."""
+    assert calls(plan(on_trial=("",)), "trials that go on") == (3 * 10, 3 * 20)
+    assert calls(plan(on_trial=(PNPM, PNPM)), "trials that go on") == (2 * 30, 2 * 60)
+
+
+def test_each_task_is_sent_the_skills_that_it_used() -> None:
+    skill = document(".claude/skills/packages/SKILL.md", "Ask first " * 100)
+    documents = (*DOCUMENTS, (skill.path, skill.text))
+    used = Used(homes={"packages": skill})
+    tasks = (task(0, "train", skills=("packages",)), task(2), task(3))
+    made, without = plan(*tasks, documents=documents, used=used), plan(*tasks)
+    for what in ("training tasks", "the means of the night"):
+        (one,), (other,) = ([step for step in item.steps() if step.what == what] for item in (made, without))
+        assert (one.likely.sent > other.likely.sent) is (what == "training tasks")
+
+
 def test_batches_make_a_night_cheaper_only_likely() -> None:
     """How a request is sent is known afterwards."""
 
@@ -195,6 +175,25 @@ def test_batches_make_a_night_cheaper_only_likely() -> None:
         return 1.0 if most else 0.5
 
     assert dollars(STEPS, price) == (1.0, 2.0)
+
+
+def test_many_short_calls_are_priced_as_short_ones() -> None:
+    """Where long ones have a price of their own. At most, all that is sent goes into a prompt cache, and nothing into a
+    batch."""
+    config = Config(replay=Replay(backend="anthropic", model="claude-sonnet-4-5", send="mined"))
+    one = Load(1, 100_000, 1_000)
+    price, batched = (
+        pricing(replace(config, replay=replace(config.replay, batch=batch)), {}) for batch in (False, True)
+    )
+
+    each, most = price("target", "rollout", one), price("target", "rollout", one, most=True)
+    assert each is not None
+    assert most is not None
+    assert price("target", "rollout", one * 10) == pytest.approx(10 * each)
+    assert each < most
+    assert batched("target", "rollout", one) == pytest.approx(each / 2)
+    assert batched("target", "rollout", one, most=True) == pytest.approx(most)
+    assert price("target", "rollout", Load()) == 0
 
 
 def test_where_nothing_recurs_nothing_is_asked() -> None:
@@ -245,12 +244,6 @@ def step(what: str, likely: int, most: int, role: Role = "target") -> Step:
     return Step(what=what, role=role, purpose="rollout", likely=Load(1, likely, 0), most=Load(1, most, 0))
 
 
-def calls_of(what: str, likely: int, room: int, count: int = 1) -> Step:
-    """Calls that likely send so much, and receive so much at most."""
-    most = Load(1, 2 * likely, room) * 3
-    return Step(what=what, role="target", purpose="rollout", likely=Load(1, likely, 0) * count, most=most)
-
-
 STEPS = (step("first", 100, 200), step("second", 100, 300, "optimizer"))
 
 
@@ -263,8 +256,8 @@ def cents(role: Role, purpose: Purpose, load: Load, *, most: bool = False) -> fl
     [
         (Budget(tokens=1_000), "budget.tokens", 1_000, None, None),
         (Budget(tokens=300), "budget.tokens", 300, None, "second"),
-        (Budget(tokens=199), "budget.tokens", 199, "first", "first"),
         (Budget(tokens=250), "budget.tokens", 250, "second", "second"),
+        (Budget(tokens=199), "budget.tokens", 199, "first", "first"),
         (Budget(week_tokens=350), "budget.week_tokens", 310, None, "second"),
         (Budget(week_tokens=30), "budget.week_tokens", 0, "first", "first"),
         (Budget(usd=3.5), "budget.usd", 3.5, None, "second"),
@@ -282,15 +275,47 @@ def test_each_limit_says_what_it_would_cut(
 
 def test_a_step_begins_only_where_the_longest_of_its_calls_has_room() -> None:
     """As a run reserves it, however short answers use to be; what is likely not asked ends nothing."""
-    first, second = calls_of("first", 20, 60), calls_of("second", 10, 90)
-    (cut,) = cuts((first, second), Budget(tokens=129), Spent(), cents)
-    assert cut.likely == "second"
-    (cut,) = cuts((first, second), Budget(tokens=130), Spent(), cents)
-    assert cut.likely is None
-    (cut,) = cuts((first, second), Budget(tokens=99), Spent(), cents)
-    assert (cut.likely, cut.most) == ("first", "first")
-    (cut,) = cuts((first, calls_of("second", 10, 900, count=0)), Budget(tokens=400), Spent(), cents)
+
+    def asking(what: str, likely: int, room: int, count: int = 1) -> Step:
+        most = Load(1, 2 * likely, room) * 3
+        return Step(what=what, role="target", purpose="rollout", likely=Load(1, likely, 0) * count, most=most)
+
+    first, second = asking("first", 20, 60), asking("second", 10, 90)
+    for budget, ends in ((99, "first"), (129, "second"), (130, None)):
+        (cut,) = cuts((first, second), Budget(tokens=budget), Spent(), cents)
+        assert cut.likely == ends
+    (cut,) = cuts((first, asking("second", 10, 900, count=0)), Budget(tokens=400), Spent(), cents)
     assert (cut.likely, cut.most) == (None, "second")
+
+
+def test_what_memory_holds_back_is_likely_not_tried() -> None:
+    """Its training tasks are answered all the same, and at most it is tried, too."""
+    tasks = (task(0, "train"), task(1, "train", TICKET), task(2), task(3, "val", TICKET))
+    both = (WISH, Need(id=TICKET, text=NEEDS[TICKET]))
+    free, held = plan(*tasks, needs=both), plan(*tasks, needs=both, held=frozenset({TICKET}))
+    assert calls(held, "rules", "reflect")[0] == 1
+    assert calls(held, "the gate") == (calls(free, "the gate")[0] // 2, calls(free, "the gate")[1])
+    assert calls(held, "rules on training tasks") == (0, calls(free, "rules on training tasks")[1])
+    assert calls(held, "training tasks") == calls(free, "training tasks") == (2, 2)
+    all_held = plan(*tasks, needs=both, held=frozenset({PNPM, TICKET}), gate=Gate(mode="strict"))
+    assert calls(all_held, "the gate")[0] == 0
+
+
+def test_a_skill_that_sessions_used_is_likely_tried_by_tasks_that_read_it() -> None:
+    """At most its wish goes to another document, too."""
+    own = document(".claude/skills/packages/SKILL.md")
+    tasks = (
+        task(0, "train", skills=("packages",)),
+        task(1, "train", TICKET),
+        task(2, skills=("packages",)),
+        task(3, "val", TICKET),
+        task(4, "val", TICKET),
+    )
+    both = (WISH, Need(id=TICKET, text=NEEDS[TICKET]))
+    used = Used({"packages": own})
+    made = plan(*tasks, needs=both, used=used, homes={PNPM: own.path}, gate=Gate(candidates=1))
+    assert calls(made, "the gate") == (10, 3 * 20)
+    assert calls(made, "rules on training tasks")[0] == 0
 
 
 def test_minutes_are_foretold_by_nobody() -> None:

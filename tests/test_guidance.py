@@ -25,7 +25,20 @@ from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.recall import History, Negative, Proposal, Proposed
 from skillopt_git.rulings import OnTrial, Refusal
 from tests.helpers import Repository
-from tests.learning import ABSENT_MEMORY, OTHER, RULE, SKILL, acts, asked, follows, found, task, told
+from tests.learning import (
+    ABSENT_MEMORY,
+    OTHER,
+    RULE,
+    SKILL,
+    acts,
+    asked,
+    document,
+    edits,
+    follows,
+    found,
+    task,
+    told,
+)
 from tests.learning import night as learned_night
 from tests.nights import PNPM, TICKET, Run, obedient, sessions
 from tests.nights import SKILL as TAUGHT
@@ -250,6 +263,23 @@ def test_on_other_nights_nobody_is_asked(known: History, replay: Replay) -> None
     backend = Scripted(script=script())
     learned_night(*TASKS, backend=backend, skill=TEXT, memory=ABSENT_MEMORY, history=known, replay=replay)
     assert asked(backend, "guide") == []
+
+
+@pytest.mark.parametrize("op", ["replace", "delete"])
+def test_no_edit_for_a_wish_touches_the_guidance(op: str) -> None:
+    """It is judged by every task, and theirs are few; a rule of the same words may be changed."""
+    text = None if op == "delete" else "Use pnpm"
+    change = {"op": op, "anchor": WISE, "text": text}
+    block = f"<!-- SLOW_UPDATE_START -->\n- {WISE}\n<!-- SLOW_UPDATE_END -->\n"
+    guided, ruled = replace(TEXT, text=f"{TEXT.text}{block}"), document(SKILL, WISE)
+
+    refused, tried = (
+        learned_night(*TASKS, script=acts(optimizer=lambda _: edits(change)), skill=skill, memory=None)
+        for skill in (guided, ruled)
+    )
+
+    assert (refused.candidates, ["guidance" in why for _, why in refused.unmatched]) == ((), [True])
+    assert [item.edits[0].op for item in tried.candidates] == [op]
 
 
 def test_guidance_that_people_turned_down_is_held_back() -> None:

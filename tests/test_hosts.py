@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillopt_git.hosts import among, host, is_here, place
+from skillopt_git.hosts import among, host, is_here, opens, place
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,12 @@ from skillopt_git.hosts import among, host, is_here, place
         ("models.example:8000", "", ""),
         ("https://[::1", "", ""),
         ("https://", "", ""),
+        # Programs differ about these: the host could be either.
+        ("http://models.example\\@127.0.0.1/", "", ""),
+        ("http://models.example\t@127.0.0.1/", "", ""),
+        ("http://127.0.0.1 @models.example/", "", ""),
+        (" http://127.0.0.1", "", ""),
+        ("http://127.0.0.1\n", "", ""),
     ],
 )
 def test_an_address_names_a_host_and_a_place(address: str, name: str, where: str) -> None:
@@ -51,3 +57,19 @@ def test_this_machine(name: str, here: bool) -> None:
 def test_known_hosts(name: str, known: bool) -> None:
     """Exactly, or below one that begins with a dot."""
     assert among(name, ("api.example", ".models.example")) is known
+
+
+@pytest.mark.parametrize(
+    ("address", "secrets"),
+    [
+        ("https://alice:correct%20horse@models.example/v1?key=0123456789&v=1", ("correct%20horse", "correct horse",
+            "0123456789")),
+        ("https://alice@models.example", ()),
+        ("https://alice:short@models.example", ()),
+        ("https://models.example/v1", ()),
+        ("alice:correct-horse", ()),
+    ],
+)  # fmt: skip
+def test_what_opens_an_address_is_told_apart(address: str, secrets: tuple[str, ...]) -> None:
+    """A server may repeat it. What is short would stand in other words."""
+    assert opens(address) == secrets

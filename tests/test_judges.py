@@ -219,7 +219,7 @@ def test_votes_are_cast_in_the_sample_of_the_answer() -> None:
     optimizer = Optimizer([YES, UNREAD, YES, YES], deterministic=False)
 
     judge = TaskJudge(rubric_judge(optimizer))
-    (score,) = judge.score([(task(rubric="Be brief"), Reply(text="Yes"))], "x1-0/2", "night-4")
+    (score,) = judge.score([(task(rubric="Be brief"), Reply(text="Yes"))], ["x1-0/2"], "night-4")
 
     assert isinstance(score, Score)
     assert [request.sample for request in optimizer.asked] == [
@@ -232,7 +232,7 @@ def test_a_judge_that_says_the_same_again_is_asked_once_in_no_sample() -> None:
     """A remembered ruling is as good as another."""
     optimizer = Optimizer([UNREAD, YES])
 
-    rubric_judge(optimizer).score([(task(rubric="Be brief"), Reply(text="Yes"))], "x1-0/2", "night-4")
+    rubric_judge(optimizer).score([(task(rubric="Be brief"), Reply(text="Yes"))], ["x1-0/2"], "night-4")
 
     assert [request.sample for request in optimizer.asked] == ["", "night-4/firmer"]
 
@@ -244,7 +244,7 @@ def test_what_could_not_be_read_one_night_is_asked_anew_the_next(deterministic: 
     cached = Cached(inner=optimizer, folder=tmp_path / "c", templates="", redact=lambda text: text, aside=print)
 
     def ruling(night: str) -> Score | CallFailed:
-        return rubric_judge(cached).score([(task(rubric="Be brief"), Reply(text="Yes"))], "", night)[0]
+        return rubric_judge(cached).score([(task(rubric="Be brief"), Reply(text="Yes"))], [""], night)[0]
 
     first = ruling("night-1")
     many = len(optimizer.asked)

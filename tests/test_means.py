@@ -3,12 +3,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from skillopt_git.config import Gate
-from skillopt_git.documents import Documents
 from skillopt_git.errors import BudgetSpent
 from skillopt_git.means import Means
 from skillopt_git.model import Candidate, Edit, Pair, Score, Task
 from skillopt_git.ports import Reply
-from skillopt_git.replay import Rollout
+from skillopt_git.replay import Rollout, Round
 from tests.learning import ABSENT_SKILL, RULE, task
 
 VAL = (task(2), task(3))
@@ -16,13 +15,18 @@ NONE = Score(hard=0.0, soft=0.0)
 FULL = Score(hard=1.0, soft=1.0)
 
 
-def rollouts(tasks: Sequence[Task], documents: Documents, sample: str) -> tuple[Rollout, ...]:
+def rollouts(rounds: Sequence[Round]) -> list[list[Rollout]]:
     """Passed where anything is taught."""
-    score = FULL if documents else NONE
-    return tuple(Rollout(task=item, reply=Reply(text=sample), score=score, failure=None) for item in tasks)
+    return [
+        [
+            Rollout(task=item, reply=Reply(text=one.sample), score=FULL if one.documents else NONE, failure=None)
+            for item in one.tasks
+        ]
+        for one in rounds
+    ]
 
 
-def spent(tasks: Sequence[Task], documents: Documents, sample: str) -> tuple[Rollout, ...]:
+def spent(rounds: Sequence[Round]) -> list[list[Rollout]]:
     raise BudgetSpent("budget.tokens is 1: 1 are spent")
 
 

@@ -17,7 +17,22 @@ from skillopt_git.merging import Merged, Offer, merged
 from skillopt_git.model import Edit, Need
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.training import Training
-from tests.learning import OTHER, PNPM, RULE, SKILL, TICKET, acts, asked, edits, follows, night, once, task, told
+from tests.learning import (
+    MEMORY,
+    OTHER,
+    PNPM,
+    RULE,
+    SKILL,
+    TICKET,
+    acts,
+    asked,
+    edits,
+    follows,
+    night,
+    once,
+    task,
+    told,
+)
 from tests.questions import HOSTILE, TEXT, bench, fenced
 
 NEEDS = {PNPM: Need(PNPM, RULE), TICKET: Need(TICKET, OTHER)}
@@ -255,6 +270,20 @@ def test_a_night_tries_a_merged_rule_for_the_need_that_came_first() -> None:
     assert learned.candidates[0].edits[0].sentence == one
     assert learned.candidates[0].edits[0].need == PNPM
     assert f"'{OTHER}' is said by '{one}', too" in learned.notes
+
+
+def test_a_need_that_another_ones_rule_answers_is_not_tried_in_the_memory_too() -> None:
+    """That would be one rule in two documents, whatever the gate finds of it tonight."""
+    backend = Scripted(
+        script=acts(follows, optimizer=words_two, merger=lambda _: choose(([1, 3, 4], "Be kind, and use pnpm"))),
+        deterministic=False,
+    )
+
+    learned = night(*both(), backend=backend, propose=Propose(edit_budget=3))
+
+    taught = [(item.document.path, edit.need) for item in learned.candidates for edit in item.edits]
+    assert (MEMORY, TICKET) not in taught
+    assert [item.need.id for item in learned.reflections].count(TICKET) == 1
 
 
 def test_a_merged_rule_that_gains_a_capability_is_refused() -> None:

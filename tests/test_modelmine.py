@@ -101,14 +101,14 @@ def test_a_session_is_shown_in_fences_and_the_form_of_the_answer_is_asked_for() 
     assert (one.remarks, dict(one.guards), one.asked) == ((), {}, True)
     assert first == again
     assert (first.role, first.purpose, first.sample, first.documents) == ("optimizer", "mine", "", ())
-    assert first.ask.count("<<<DATA ") == len(SAID)
+    assert first.ask.count("\n<<<DATA ") == len(SAID)
     assert f"The person typed, turn 2:\n<<<DATA {nonce(first)}\n{SAID[2]}\nDATA {nonce(first)}>>>" in first.ask
     assert json.loads(first.schema)["required"] == ["tasks"]
     assert "heard before" not in first.ask
 
 
 def nonce(request: Request) -> str:
-    return request.ask.partition("<<<DATA ")[2][:16]
+    return request.ask.partition("\n<<<DATA ")[2][:16]
 
 
 @given(st.text(max_size=80))
@@ -378,6 +378,33 @@ def test_a_criterion_that_may_not_be_kept_is_left_out(criterion: str) -> None:
     (remark,) = told(found(criterion=criterion)).remarks
 
     assert remark.criterion == ""
+
+
+def test_a_pattern_that_takes_years_is_no_check() -> None:
+    """An answer that it could not be held against would fail it for ever."""
+    said = (SAID[0], f"< {'a' * 70} !", *SAID[2:])
+    slow = {"op": "regex", "text": "(a|aa)+$|kolmesti"}
+
+    (remark,) = told(found(checks=[slow, {"op": "contains", "text": "yrittää"}]), said=said).remarks
+
+    assert [item.op for item in remark.checks] == ["contains"]
+
+
+def test_of_a_flood_of_checks_few_are_looked_at() -> None:
+    flood = [{"op": "contains", "text": f"nothing {number}"} for number in range(10)]
+    (remark,) = told(found(checks=[*flood, FOUND["checks"][0]])).remarks
+    assert remark.checks == ()
+
+
+def test_a_turn_that_was_not_shown_asked_for_nothing() -> None:
+    """Of a long session only the end is."""
+    long = [text for number in range(40) for text in (f"Ask {number} {'x' * 1_900}", f"< {'y' * 1_400}")]
+    said = (*long, *SAID)
+    first = len(long) // 2
+
+    assert told(found(asked=first + 1, wished=first + 2), said=said).remarks
+    assert not told(found(asked=1, wished=first + 2), said=said).remarks
+    assert not told(found(asked=1, wished=None, rule=None, outcome="success"), said=said).guards
 
 
 def test_of_more_than_three_tasks_the_first_three_count() -> None:

@@ -20,6 +20,7 @@ from skillopt_git.model import Check, Edit, Event, Evidence, Metric, Sighting, S
 from skillopt_git.ports import CallFailed, FailureKind, Gated, LearningEvent, Reply, Request
 from skillopt_git.recall import History, Negative, Proposal, Proposed, recall
 from skillopt_git.record import events_of, evidence_of
+from skillopt_git.reflection import MOST_EDITS
 from skillopt_git.rulings import Refusal
 from skillopt_git.stamp import Stamp
 from tests.learning import (
@@ -655,6 +656,24 @@ def test_the_budget_also_ends_a_reflection() -> None:
     learned = night(*usual(), script=script, propose=Propose(edit_budget=1))
     assert found(learned) == [(SKILL, RULE, "strong")]
     assert any(RULE in note and "budget" in note for note in learned.notes)
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_of_a_flood_of_edits_no_more_are_looked_at_than_the_budget_has_room_for(deterministic: bool) -> None:
+    """Each would be tried, and with each other one left out, before the gate said no."""
+    flood = [f"Use {first}{second} for it" for first in ("pine", "oak", "elm", "ash") for second in "abcdefghijklmnopq"]
+    backend = Scripted(
+        script=acts(lambda _: Reply(text="npm"), optimizer=lambda _: edits(*flood)), deterministic=deterministic
+    )
+
+    learned = night(*usual(), backend=backend, propose=Propose(edit_budget=2), memory=None)
+
+    tried = {text for request in asked(backend, "rollout") for text in flood if text in told(request)}
+    assert len(tried) == 2
+    assert [len(item.edits) for item in learned.reflections] == [MOST_EDITS]
+    assert [note for note in learned.notes if "budget" in note] == [
+        f"the edit budget is used up: what is left of '{RULE}' waits for another night"
+    ]
 
 
 def test_a_suggestion_counts_against_the_budget() -> None:

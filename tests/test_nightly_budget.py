@@ -285,7 +285,12 @@ def test_an_estimate_asks_no_model_and_bounds_what_a_night_then_asks(
     assert limits["budget.tokens"]["likely_ends_at"] is not None
     assert limits["budget.usd"]["most_ends_at"] is None
     assert [item["role"] for item in told["roles"]] == ["target", "optimizer"]
+    assert told["sessions"] == len(PNPM) + len(TICKET)
     record = night()
+    purposes = Counter(request.purpose for request in metered.asked)
+    for purpose, calls in purposes.items():
+        assert calls <= sum(step["most"]["calls"] for step in told["steps"] if step["purpose"] == purpose)
+    assert purposes["mine"] == told["sessions"]
     most = told["total"]["most"]
     asked = Counter(request.role for request in metered.asked)
     for item in told["roles"]:
@@ -321,7 +326,7 @@ def test_an_estimate_has_each_skill_tried_by_the_tasks_that_read_it(
     use_skills(home, dict(enumerate(names)))
     told = night("--estimate", "--lookback-hours", "0")
     assert 0 < likely(told, "the gate") < alone
-    assert likely(told, "sessions, read by the model") == len(names)
+    assert likely(told, "sessions read for wishes") == len(names)
 
 
 def likely(told: Said, what: str) -> int:
@@ -338,10 +343,10 @@ def test_an_estimate_in_words(
     assert "No model would be asked" in capsys.readouterr().out
     sessions(home, repo, PNPM)
     for budget, said in (
-        ("1000000", "enough for the longest night"),
+        ("2000000", "enough for the longest night"),
         ("40000", "likely enough; it would end the longest night at: "),
         ("11000", "it would likely end the night at: the gate"),
-        ("6000", "it would likely end the night at: sessions, read by the model"),
+        ("4000", "it would likely end the night at: sessions read for wishes"),
     ):
         monkeypatch.setenv("SKILLOPT_BUDGET_TOKENS", budget)
         assert cli.run([*words, "--backend", "metered"]) == 0
@@ -352,7 +357,7 @@ def test_an_estimate_in_words(
     assert "metered claude-haiku-4-5" in told
     assert "The price of a model is in no table (genai-prices " in told
     assert "The simulation costs nothing" not in told
-    assert "nobody knows before: rules for it come on top" in told
+    assert f"What the model finds in the {len(PNPM)} sessions that it reads nobody knows before" in told
     assert cli.run([*words, "--backend", "mock"]) == 0
     assert "The simulation costs nothing" in " ".join(capsys.readouterr().out.split())
     assert cli.run([*words, "--backend", "handoff"]) == 0
@@ -370,7 +375,7 @@ def test_what_is_on_a_tape_already_is_paid_once(tmp_path: Path) -> None:
     config = Config(replay=replay, budget=Budget(tokens=100_000))
     asks = [Request(role="target", purpose="rollout", ask=f"Task {number}") for number in range(3)]
     for known, fresh in ((2, 2), (3, 1)):
-        door = roles.chosen_model(config).open(private, Redactor(b"key"), SHIPPED)
+        door = roles.chosen_model(config).open(private, Redactor(b"key"), SHIPPED, lambda _: None)
         models = door((), {})
         assert all(isinstance(item, Reply) for item in models.target.complete(asks[:known]))
         assert (models.used.calls, models.used.tokens) == (fresh, fresh * ONE)

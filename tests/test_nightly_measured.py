@@ -21,7 +21,7 @@ from skillopt_git.learned import Models
 from skillopt_git.loading import load
 from skillopt_git.model import Task
 from skillopt_git.nightly import Options, Ran
-from skillopt_git.ports import CallFailed, Reply, Request
+from skillopt_git.ports import CallFailed, Listener, Reply, Request
 from skillopt_git.private import Private
 from skillopt_git.prompts import Prompts
 from skillopt_git.redact import Redactor
@@ -37,9 +37,9 @@ def choice(
     backend = replace(Scripted(script=script, asked=[]), **fields)
     opened_ = Opened(backend=backend)
 
-    def opened(private: Private, redact: Redactor, _: Prompts) -> ModelDoor:
+    def opened(private: Private, redact: Redactor, _: Prompts, notify: Listener) -> ModelDoor:
         def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
-            return roles.models(opened_, opened_, tasks, private, redact)
+            return roles.models(opened_, opened_, tasks, private, redact, notify=notify)
 
         return door
 

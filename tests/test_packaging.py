@@ -64,7 +64,8 @@ def test_the_wheel_runs_without_the_checkout(built: Path, tmp_path: Path) -> Non
     code = (
         "from skillopt_git import cli, languages, prompts\n"
         "assert languages.reader().tables\n"
-        "print(cli.__file__); print(prompts.SHIPPED('judge', ask='?', rubric='?', answer='42')); cli.main()"
+        "print(cli.__file__)\n"
+        "print(prompts.SHIPPED('judge', ask='?', context='', rubric='?', reference='', answer='42')); cli.main()"
     )
     command = [sys.executable, "-c", code, "--version"]
     done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)

@@ -15,7 +15,7 @@ from skillopt_git.backends.scripted import Scripted
 from skillopt_git.config import Gate
 from skillopt_git.consolidate import Bench
 from skillopt_git.ledger import evidence_bytes
-from skillopt_git.model import Candidate, Check, Edit, Evidence, Task
+from skillopt_git.model import Candidate, Check, Edit, Evidence, Split, Task
 from skillopt_git.pairing import parts, trial
 from skillopt_git.ports import CallFailed, Reply, Request
 from skillopt_git.replay import replay
@@ -40,8 +40,8 @@ def tried(
     backend = Scripted(script=acts(script, judge=judge), deterministic=False)
     given = models(backend, held_out)
 
-    def again(tasks: Any, documents: Any, sample: str = "") -> Any:
-        return replay(tasks, documents, target=backend, judge=given.judge, sample=sample, notify=lambda _: None)
+    def again(rounds: Any) -> Any:
+        return replay(rounds, target=backend, judge=given.judge, notify=lambda _: None)
 
     bench = Bench(
         target=backend,
@@ -110,6 +110,19 @@ def test_the_guard_is_looked_at_once_a_benefit_is_in_sight_the_longest_unseen_fi
     assert guard == [golden.id, *(item.id for item in OTHERS[2:]), OTHERS[1].id]
     assert all(len(item.base) == 5 for item in known(found).tasks)
     assert [item.veto for item in known(found).tasks if item.task == golden.id] == [True]
+
+
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_a_golden_task_that_needs_the_rule_proves_nothing_where_it_was_not_held_out(split: Split) -> None:
+    """It taught the rule, or its session did: it may only veto."""
+    golden = task(9, split, golden=True)
+
+    found, _ = tried(helped, *OWN, golden=(golden,))
+
+    assert [(item.task, item.part) for item in known(found).tasks] == [
+        *((item.id, "primary") for item in OWN),
+        (golden.id, "guard"),
+    ]
 
 
 def test_what_seems_worse_is_measured_again_before_anybody_says_so() -> None:

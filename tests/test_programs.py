@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import sys
 import time
@@ -87,3 +88,25 @@ def test_whoever_is_interrupted_waits_for_no_program(within: float | None) -> No
     finally:
         signal.signal(signal.SIGUSR1, usual)
     assert time.monotonic() - before < 10
+
+
+@pytest.mark.parametrize("within", [0.5, 30.0])
+def test_what_a_program_leaves_running_is_ended_too(tmp_path: Path, within: float) -> None:
+    """Though it ended itself, in time or with its output held open."""
+    left = tmp_path / "left"
+    held = "" if within < 1 else ">/dev/null 2>&1"
+    answer = ask("sh", "-c", f"sleep 60 {held} & echo $! > {shlex.quote(str(left))}", within=within)
+    assert answer.code == (124 if within < 1 else 0)
+    status = Path(f"/proc/{int(left.read_text())}/stat")
+    until = time.monotonic() + 20
+    while running(status) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not running(status)
+
+
+def running(status: Path) -> bool:
+    """One that was ended may wait to be collected."""
+    try:
+        return status.read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from skillopt_git.backends.scripted import Scripted
+from skillopt_git.documents import Documents
 from skillopt_git.judges import CheckJudge
 from skillopt_git.model import Check, Task
-from skillopt_git.ports import Called, CallFailed, LearningEvent, Reply
-from skillopt_git.replay import Rollout, replay
+from skillopt_git.ports import Called, CallFailed, LearningEvent, Reply, Request
+from skillopt_git.replay import Rollout, Round, replay
 from tests.learning import Answer, acts, models, once, task
 
 DOCUMENTS = (("CLAUDE.md", "# Notes\n"),)
 
 
 def rollouts(script: Answer, *tasks: Task, heard: list[LearningEvent] | None = None) -> list[Rollout]:
-    found = replay(
-        tasks,
-        DOCUMENTS,
+    (found,) = replay(
+        [Round(tasks, DOCUMENTS)],
         target=Scripted(script=script),
         judge=CheckJudge(),
-        sample="",
         notify=(heard if heard is not None else []).append,
     )
     return list(found)
@@ -29,7 +28,7 @@ def test_a_question_holds_the_task_the_documents_and_the_sample() -> None:
     target = Scripted(script=lambda _: Reply(text="pnpm", tools=("Bash",)))
     one = task(0, context="Earlier: hello", checks=(Check(op="tool_called", arg="Bash"),))
 
-    replay([one], DOCUMENTS, target=target, judge=CheckJudge(), sample="x1-1/1", notify=lambda _: None)
+    replay([Round([one], DOCUMENTS, "x1-1/1")], target=target, judge=CheckJudge(), notify=lambda _: None)
 
     (request,) = target.asked
     assert (request.role, request.purpose, request.ask, request.context) == ("target", "rollout", one.ask, one.context)
@@ -60,13 +59,8 @@ def test_an_answer_that_could_not_be_judged_is_missing_too() -> None:
     backend = Scripted(script=acts(lambda _: Reply(text="pnpm"), judge=lambda _: failure))
     ruled = task(0, checks=(), rubric="It uses pnpm.")
 
-    (only,) = replay(
-        [ruled],
-        DOCUMENTS,
-        target=backend,
-        judge=models(backend, [ruled]).judge,
-        sample="",
-        notify=lambda _: None,
+    ((only,),) = replay(
+        [Round([ruled], DOCUMENTS)], target=backend, judge=models(backend, [ruled]).judge, notify=lambda _: None
     )
 
     assert only.score is None
@@ -78,3 +72,34 @@ def test_without_tasks_nobody_is_asked_or_told() -> None:
     heard: list[LearningEvent] = []
     assert rollouts(once(), heard=heard) == []
     assert heard == []
+
+
+def test_several_rounds_are_asked_at_once() -> None:
+    """Each answer finds its round, where a call failed before it, too; its ruling is of the sample it was given in."""
+    backend = Scripted(
+        script=acts(lambda request: _by_documents(request.documents), judge=_pleased), deterministic=False
+    )
+    plain, ruled = task(0), task(1, checks=(), rubric="It uses pnpm.")
+    heard: list[LearningEvent] = []
+
+    found = replay(
+        [Round([plain, ruled], (), "x1-1/1"), Round([], (), "x1-1/1"), Round([ruled], DOCUMENTS, "x1-1/2")],
+        target=backend,
+        judge=models(backend, [ruled]).judge,
+        notify=heard.append,
+    )
+
+    assert [[item.task for item in same] for same in found] == [[plain, ruled], [], [ruled]]
+    assert [item.score is None for same in found for item in same] == [True, True, False]
+    assert heard == [Called("rollout", 3, 2)]
+    assert [request.sample for request in backend.asked if request.purpose == "judge"] == [
+        f"x1-1/2/vote/{number}" for number in (1, 2, 3)
+    ]
+
+
+def _by_documents(documents: Documents) -> Reply | CallFailed:
+    return Reply(text="pnpm") if documents else CallFailed("timeout", "too slow")
+
+
+def _pleased(_: Request) -> Reply:
+    return Reply(text='{"score": 1}')

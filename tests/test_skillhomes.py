@@ -133,6 +133,18 @@ def test_a_submodule_is_no_folder_of_skills(repo: Repository, tmp_path: Path) ->
     assert "submodule" in why(homes(repo)("deploy"))
 
 
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"a\0b"])
+def test_a_skill_that_is_no_text_is_taught_nothing_and_ends_no_night(repo: Repository, data: bytes) -> None:
+    path = repo.path / ".claude/skills/deploy/SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+    repo.commit("Write it", {})
+
+    told = why(homes(repo)("deploy"))
+
+    assert told.startswith("the skill 'deploy' may not be taught: .claude/skills/deploy/SKILL.md: the document is ")
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "../deploy", "a/b", "-rf", ":(glob)*", "a\nb", "a" * 65, "deploy "])
 def test_names_that_no_skill_has_lead_nowhere(repo: Repository, name: str) -> None:
     """They come from transcripts, and are not repeated."""

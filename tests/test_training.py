@@ -57,8 +57,8 @@ def training(target: Answer) -> tuple[Training, Scripted]:
     tasks = (task(0, "train"), task(1, "train"))
     judge = models(backend, tasks).judge
 
-    def again(tasks: Any, documents: Any, sample: str = "") -> Any:
-        return replay(tasks, documents, target=backend, judge=judge, sample=sample, notify=lambda _: None)
+    def again(rounds: Any) -> Any:
+        return replay(rounds, target=backend, judge=judge, notify=lambda _: None)
 
     bench = Bench(
         target=backend,
@@ -206,12 +206,14 @@ def test_a_group_is_one_candidate_with_one_verdict() -> None:
     assert candidate.evidence.numbers["adds"] == {edit.id: 1.0 for edit in candidate.edits}
 
 
-def test_a_group_that_the_budget_has_no_room_for_waits() -> None:
+def test_of_what_belongs_together_so_much_is_tried_as_there_is_room_for() -> None:
+    """The first alone is of no use; the other waits, and that is said."""
     script = acts(both_needed, optimizer=lambda _: edits(FIRST, SECOND))
 
     learned = night(*usual(), script=script, memory=None, propose=Propose(edit_budget=1))
 
-    assert learned.candidates == ()
+    assert [[edit.sentence for edit in item.edits] for item in learned.candidates] == [[FIRST]]
+    assert not any(item.accepted for item in learned.candidates)
     assert any("the edit budget is used up" in note for note in learned.notes)
 
 

@@ -104,6 +104,23 @@ def test_of_what_is_too_large_the_rest_is_not_read(packed: bool) -> None:
         get(address)
 
 
+@pytest.mark.parametrize(
+    ("tells", "torn"),
+    [
+        (lambda caller: caller.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n1234"), True),
+        (said(b"not packed", headers=["content-encoding: gzip"]), True),
+        (lambda caller: caller.sendall(b"HTTP/1.1 500 Broken\r\ncontent-length: 10\r\n\r\n1234"), False),
+        (lambda _: None, False),
+    ],
+    ids=["half", "garbled", "half an error", "nothing"],
+)
+def test_whoever_gave_half_an_answer_has_worked(tells: Tells, torn: bool) -> None:
+    """It may be paid for; what broke before it began is not."""
+    with telling(tells) as (address, _), pytest.raises(httpx2.TransportError) as caught:
+        get(address, largest=100)
+    assert isinstance(caught.value, wire.Torn) is torn
+
+
 def test_a_packed_answer_comes_unpacked() -> None:
     """As any other, and says so."""
     with telling(said(gzip.compress(b"[1, 2]"), headers=["content-encoding: gzip"])) as (address, _):

@@ -12,9 +12,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from skillopt_git.doors import MESSAGE_LIMIT, About, Asked, Opened, counted, schema_of, spoken, with_lost
+from skillopt_git.doors import (
+    MESSAGE_LIMIT,
+    About,
+    Asked,
+    Opened,
+    counted,
+    header_values,
+    keeping_back,
+    schema_of,
+    shown,
+    sound,
+    spoken,
+    with_lost,
+)
 from skillopt_git.errors import ConfigError
-from skillopt_git.hosts import host, place
+from skillopt_git.hosts import host, opens, place
 from skillopt_git.ids import canonical_json
 from skillopt_git.ports import CallFailed, Reply, Request, Usage
 from skillopt_git.prompts import Prompts
@@ -25,6 +38,7 @@ if TYPE_CHECKING:
     from skillopt_git.backends.anthropic_client import Line
 
 KEY, TOKEN = "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"
+HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
 USUAL = "https://api.anthropic.com"
 THOUGHTS = 8192  # tokens beside those of the answer, for a model that thinks before it speaks
 
@@ -40,8 +54,9 @@ ABOUT = About(
     "a tenth of the price or less. With `replay.batch` all that is asked at once goes as a Message Batch, at half the "
     "price.",
     limits="A batch may take a day; `replay.timeout` holds for each exchange and not for the whole batch, and a run "
-    "that was broken off goes on with the batch it sent. A batch that the provider lost sight of (29 days) is sent "
-    "anew. Models from Claude 5 on refuse `replay.temperature`, and think before they answer: they get "
+    "that was broken off goes on with what it sent, in batches too: nothing of it is paid for twice until the night is "
+    "recorded. Without `replay.batch` batches are not looked at, and one that the provider lost sight of (29 days) is "
+    "sent anew. Models from Claude 5 on refuse `replay.temperature`, and think before they answer: they get "
     f"{THOUGHTS} tokens for it beside those of the answer.",
     model="claude-sonnet-5-5",
     keys=(KEY, TOKEN),
@@ -129,7 +144,7 @@ def outcome(
         return replace(why, usage=counted(used))
     names = {_spelt(name): name for name in request.tools}
     tools = tuple(names.get(block.name, block.name) for block in answer.content if block.type == "tool_use")
-    return Reply(text=answer.text, tools=tools, usage=used, model=answer.model)
+    return sound(Reply(text=answer.text, tools=tools, usage=used, model=answer.model))
 
 
 _WHOLE = ("end_turn", "stop_sequence", "tool_use")
@@ -139,12 +154,12 @@ def _unanswered(answer: Answer, clean: Callable[[str], str]) -> CallFailed | Non
     """What did not end as an answer does is none, whatever ended it."""
     if answer.stop_reason == "refusal":
         why = answer.stop_details.explanation if answer.stop_details else None
-        return CallFailed("refused", clean(why)[:MESSAGE_LIMIT] if why else "the model refused to answer")
+        return CallFailed("refused", shown(why, redact=clean) if why else "the model refused to answer")
     if answer.cut:
         return CallFailed("truncated", f"the answer was cut off after {answer.usage.output_tokens} tokens")
     if answer.stop_reason not in _WHOLE:
-        ended = clean(f"the answer is not finished (stop_reason: {answer.stop_reason or 'none'})")
-        return CallFailed("truncated", ended[:MESSAGE_LIMIT])
+        ended = f"the answer is not finished (stop_reason: {answer.stop_reason or 'none'})"
+        return CallFailed("truncated", shown(ended, redact=clean))
     if not answer.text.strip() and not any(block.type == "tool_use" for block in answer.content):
         return CallFailed("empty", "the model answered without a word")
     return None
@@ -186,35 +201,59 @@ class Claude:
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         if isinstance(self.line, CallFailed):
             return [self.line for _ in requests]
-        if self.batches is None or len(requests) < 2:
+        if self.batches is None:
             return [self._alone(self.line, request) for request in requests]
         return self._together(self.line, self.batches, requests)
 
     def _alone(self, line: Line, request: Request) -> Reply | CallFailed:
+        """Where a lesson words the question otherwise, what it spoiled is asked again, at once; that ends, for there
+        are but two lessons."""
         question = self.question(request)
-        return self._settled(line, request, question, answer_of(line.message(question)), batched=False)
-
-    def _together(self, line: Line, batches: Batches, requests: Sequence[Request]) -> list[Reply | CallFailed]:
-        questions = [self.question(request) for request in requests]
-        named = dict(zip(_names(self.settings, requests, questions), questions, strict=True))
-        told = batches.ask(named)
-        return [
-            self._settled(line, request, question, answer_of(told[name]), batched=True)
-            for request, (name, question) in zip(requests, named.items(), strict=True)
-        ]
-
-    def _settled(
-        self, line: Line, request: Request, question: Mapping[str, Any], answer: Answer | CallFailed, *, batched: bool
-    ) -> Reply | CallFailed:
-        """What was answered. Where a lesson words the question otherwise, what it spoiled is asked again, at once; that
-        ends, for there are but two lessons."""
+        answer = answer_of(line.message(question))
         self.lessons.learn(request, answer)
-        better = self.question(request)
-        spoiled = answer.cut if isinstance(answer, Answer) else answer.kind == "process"
-        if better == question or not spoiled:
-            return outcome(request, answer, line.clean, batched=batched)
-        again = self._settled(line, request, better, answer_of(line.message(better)), batched=False)
-        return with_lost(again, answer.used(batched=batched) if isinstance(answer, Answer) else answer.usage)
+        if self._spoiled(request, question, answer):
+            return with_lost(self._alone(line, request), _used(answer, batched=False))
+        return outcome(request, answer, line.clean)
+
+    def _together(
+        self, line: Line, batches: Batches, requests: Sequence[Request], tries: int = 0
+    ) -> list[Reply | CallFailed]:
+        """The same for many at once. A single one does not wait for a batch, unless it has been sent in one."""
+        questions = [self.question(request) for request in requests]
+        names = self._names(requests, tries)
+        if len(requests) < 2 and not batches.hold(names):
+            return [self._alone(line, request) for request in requests]
+        told = batches.ask(dict(zip(names, questions, strict=True)))
+        answers = [answer_of(told[name]) for name in names]
+        for request, answer in zip(requests, answers, strict=True):
+            self.lessons.learn(request, answer)
+        results = [
+            outcome(request, answer, line.clean, batched=True)
+            for request, answer in zip(requests, answers, strict=True)
+        ]
+        asked = enumerate(zip(requests, questions, answers, strict=True))
+        spoiled = [at for at, each in asked if self._spoiled(*each)]
+        again = self._together(line, batches, [requests[at] for at in spoiled], tries + 1) if spoiled else []
+        for at, result in zip(spoiled, again, strict=True):
+            results[at] = with_lost(result, _used(answers[at], batched=True))
+        return results
+
+    def _spoiled(self, request: Request, question: Mapping[str, Any], answer: Answer | CallFailed) -> bool:
+        """Whether an answer is none for want of what was learned since it was asked for."""
+        none = answer.cut if isinstance(answer, Answer) else answer.kind == "process"
+        return none and self.question(request) != question
+
+    def _names(self, requests: Sequence[Request], tries: int) -> list[str]:
+        """What each request is called in a batch: the same in a later run, which by it finds the answer that is paid
+        for, whatever either has learned. The sample is part of it, for two rollouts of one task are two answers."""
+        plain, seen = replace(self, lessons=Lessons()), Counter[str]()
+        names: list[str] = []
+        for request in requests:
+            told = canonical_json([dict(self.settings), request.sample, plain.question(request), tries])
+            name = hashlib.sha256(told.encode()).hexdigest()[:40]
+            names.append(f"{name}-{seen[name]}")
+            seen[name] += 1
+        return names
 
     def question(self, request: Request) -> dict[str, Any]:
         """A request in the API's words."""
@@ -253,19 +292,9 @@ def _spelt(tool: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", tool)[:64]
 
 
-def _names(
-    settings: Mapping[str, Any], requests: Sequence[Request], questions: Sequence[Mapping[str, Any]]
-) -> list[str]:
-    """What each request is called in a batch: the same in a later run, which by it finds the answer that is paid for.
-    The sample is part of it, for two rollouts of one task are two answers."""
-    seen: Counter[str] = Counter()
-    names: list[str] = []
-    for request, question in zip(requests, questions, strict=True):
-        told = canonical_json([dict(settings), request.sample, dict(question)])
-        name = hashlib.sha256(told.encode()).hexdigest()[:40]
-        names.append(f"{name}-{seen[name]}")
-        seen[name] += 1
-    return names
+def _used(answer: Answer | CallFailed, *, batched: bool) -> Usage | None:
+    used = answer.used(batched=batched) if isinstance(answer, Answer) else answer.usage
+    return counted(used) if used is not None else None
 
 
 # --- the door ----------------------------------------------------------------------------------------------------
@@ -296,7 +325,8 @@ def door(asked: Asked) -> Opened:
         lessons=Lessons(thinks=_thinks(model)),
     )
     shut = line if isinstance(line, CallFailed) else None
-    return Opened(backend=claude, together=chosen.batch, beyond=ABOUT.beyond, shut=shut)
+    opened = Opened(backend=claude, together=chosen.batch, beyond=ABOUT.beyond, shut=shut)
+    return replace(opened, settle=batches.settle) if batches is not None else opened
 
 
 def _thinks(model: str) -> bool:
@@ -323,11 +353,13 @@ def _line(asked: Asked, base_url: str) -> Line | CallFailed:
         return CallFailed("auth", f"there is no key: set {wanted} in the environment of the run")
     if not key.isascii() or not key.isprintable() or " " in key:
         return CallFailed("auth", f"what {wanted} holds is no key: it has characters that no key has")
-    return line(
-        key=key,
-        bearer=asked.key_env == TOKEN or not asked.key((KEY,)),
-        base_url=base_url,
-        timeout=asked.replay.timeout,
-        retries=asked.replay.retries,
-        redact=asked.redact,
-    )
+    with keeping_back(HEADERS, back=bool(asked.base_url)):
+        return line(
+            key=key,
+            bearer=asked.key_env == TOKEN or not asked.key((KEY,)),
+            base_url=base_url,
+            timeout=asked.replay.timeout,
+            retries=asked.replay.retries,
+            redact=asked.redact,
+            secrets=(*opens(base_url), *header_values(asked.environ.get(HEADERS, ""))),
+        )

@@ -1,7 +1,8 @@
 """Message Batches: many requests sent at once, answered within a day, at half the price.
 
-What was sent is paid for, so its id is kept until the results were read: a run that was broken off, or a later one that
-asks the same, goes on with the batch that is there. Kept are ids and digests, never what was asked.
+What was sent is paid for, so its id is kept until what its results taught is recorded: a run that was broken off,
+wherever it was, or a later one that asks the same, goes on with the batch that is there. Kept are ids and digests,
+never what was asked.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillopt_git.doors import MESSAGE_LIMIT, failed
 from skillopt_git.errors import ConfigError
-from skillopt_git.ports import CallFailed
+from skillopt_git.ports import NOTHING, CallFailed
 from skillopt_git.schema import dump, read
 from skillopt_git.whole import write
 
@@ -51,12 +52,13 @@ Told = bytes | CallFailed  # a message as it came, or why there is none
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A batch that is under way: when it was sent, and the names of its requests that nobody has read yet. Without an
-    `id` nobody has heard whether it arrived."""
+    """A batch that was sent, and when: the names of its requests that may be answered, and which of these were `read`
+    already. Without an `id` nobody has heard whether it arrived."""
 
     id: str
     time: float
     names: tuple[str, ...]
+    read: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,10 @@ class Batches:
     sleep: Callable[[float], None] = time.sleep
 
     def ask(self, questions: Mapping[str, Mapping[str, Any]]) -> dict[str, Told]:
-        """What became of each question, by its name. Everything is on its way before anything is waited for."""
+        """What became of each question, by its name. Everything is on its way before anything is waited for.
+
+        What is answered is answered again, by the same batch, until `settle`: also where the answer is no good.
+        """
         batches = [batch for batch in self._kept() if not questions.keys().isdisjoint(batch.names)]
         going: list[Sent] = []
         told: dict[str, Told] = {}
@@ -124,12 +129,22 @@ class Batches:
                 going.append(sent)
         for batch in going:
             told |= self._results(batch, questions.keys())
-        return told
+        return {name: _unpaid(one) for name, one in told.items()}
+
+    def hold(self, names: Sequence[str]) -> bool:
+        """Whether one of these was sent, so that the answer is there, or will be."""
+        return any(not set(names).isdisjoint(batch.names) for batch in self._kept())
+
+    def settle(self) -> None:
+        """What was read so far is recorded, and may be forgotten."""
+        for batch in self._kept():
+            if batch.read:
+                self._left(batch, [name for name in batch.names if name not in batch.read])
 
     # --- what is kept ---
 
     def _kept(self) -> list[Sent]:
-        """What was sent and not read. What is damaged, or too old for the provider to know, is dropped."""
+        """What was sent. What is damaged, or too old for the provider to know, is dropped."""
         found: list[Sent] = []
         for path in sorted(self.folder.glob("*.json")):
             try:
@@ -147,6 +162,13 @@ class Batches:
         for folder in (self.folder.parent, self.folder):  # `parents=True` would make the upper one for everybody
             folder.mkdir(mode=0o700, exist_ok=True)
         write(self._path(sent), json.dumps(dump(sent)).encode())
+
+    def _left(self, sent: Sent, names: Sequence[str], read: Sequence[str] = ()) -> None:
+        """Keeps no more of it than these."""
+        if names:
+            self._keep(replace(sent, names=tuple(names), read=tuple(read)))
+        else:
+            self._forget(sent)
 
     def _forget(self, sent: Sent) -> None:
         self._path(sent).unlink(missing_ok=True)
@@ -224,7 +246,7 @@ class Batches:
         return found
 
     def _results(self, batch: Sent, wanted: Iterable[str]) -> dict[str, Told]:
-        """Those that are wanted; the others of the batch stay to be read, for they are paid for, too."""
+        """Those that are wanted. They stay to be read, as do the others of the batch: they are paid for."""
         names = [name for name in batch.names if name in set(wanted)]
         shut = self._wait(batch)
         told = shut or self.line.results(batch.id)
@@ -232,14 +254,18 @@ class Batches:
             return dict.fromkeys(names, told)
         lost = CallFailed("schema", f"batch {batch.id} has no result for this")
         results = dict(self._lines(told))
-        if not results:  # what came is no list of results: it stays to be read
-            return dict.fromkeys(names, lost)
-        left = tuple(name for name in batch.names if name not in names)
-        if left:
-            self._keep(replace(batch, names=left))
-        else:
-            self._forget(batch)
+        if results:  # else what came is no list of results
+            self._read(batch, names, results)
         return {name: results.get(name, lost) for name in names}
+
+    def _read(self, batch: Sent, names: Sequence[str], results: Mapping[str, Told]) -> None:
+        """What was not answered is asked anew, and so is all where the batch is another's. What is missing may have
+        been cut off on its way."""
+        ours = not results.keys().isdisjoint(batch.names)
+        anew = {name for name in names if not ours or _free(results.get(name))}
+        read = {*batch.read, *names} - anew
+        left = [name for name in batch.names if name not in anew]
+        self._left(batch, left, [name for name in left if name in read])
 
     def _wait(self, batch: Sent) -> CallFailed | None:
         """Until the batch has ended; why that could not be waited for, where it could not."""
@@ -276,11 +302,21 @@ class Batches:
             case {"type": "errored", "error": {"error": {"type": str(kind), "message": str(words)}}}:
                 return failed(_STATUS.get(kind, 500), f"{kind}: {words}", code=kind, redact=self.line.clean)
             case {"type": "expired"}:
-                return CallFailed("timeout", "the batch ended before this was answered", retryable=True)
+                return CallFailed("rate", "the provider found no time for this within the batch's day", retryable=True)
             case {"type": "canceled"}:
-                return CallFailed("refused", "the batch was canceled before this was answered", retryable=True)
+                return CallFailed("network", "the batch was canceled before this was answered", retryable=True)
             case _:
                 return CallFailed("schema", "the result is none that is known")
+
+
+def _free(told: Told | None) -> bool:
+    """Whether it is known that no model answered: what a provider refuses, or leaves undone, it does not charge."""
+    return isinstance(told, CallFailed) and told.kind != "schema"
+
+
+def _unpaid(told: Told) -> Told:
+    """With that it took nothing, where that is known; what is under way yet counts when it is read."""
+    return replace(told, usage=NOTHING) if isinstance(told, CallFailed) and _free(told) else told
 
 
 def _progress(told: bytes | CallFailed | None) -> Progress | CallFailed:

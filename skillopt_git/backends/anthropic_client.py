@@ -5,8 +5,8 @@ The only module that knows the library; what is told leaves it as the bytes that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import finalize
 
@@ -22,7 +22,7 @@ from anthropic import (
 
 from skillopt_git import wire
 from skillopt_git.doors import failed
-from skillopt_git.ports import CallFailed
+from skillopt_git.ports import CallFailed, Usage
 
 LARGEST = 64 * 2**20  # bytes of one answer; a night's whole batch is a fraction of it
 BATCHES = "/v1/messages/batches"
@@ -34,6 +34,7 @@ class Line:
     of what is told of one."""
 
     sdk: Anthropic = field(repr=False)
+    once: Anthropic = field(repr=False)  # the same, which asks nothing again by itself
     timeout: float
     retries: int
     clean: Callable[[str], str] = field(repr=False)
@@ -48,7 +49,7 @@ class Line:
 
     def submit(self, requests: Sequence[Mapping[str, Any]]) -> bytes | CallFailed:
         """A new batch. Sent once: what the library would send again might be paid for twice."""
-        create: Callable[..., Any] = self.sdk.with_options(max_retries=0).messages.batches.with_raw_response.create
+        create: Callable[..., Any] = self.once.messages.batches.with_raw_response.create
         return self._told(lambda: create(requests=requests).http_response.content)
 
     def sent(self, after: str) -> bytes | CallFailed:
@@ -81,12 +82,22 @@ class Line:
 
     def _refusal(self, error: AnthropicError) -> CallFailed:
         status, words, code = _meaning(error, self.timeout)
-        return failed(status, words, code=code, redact=self.clean)
+        failure = failed(status, words, code=code, redact=self.clean)
+        return replace(failure, usage=Usage()) if isinstance(error.__cause__, wire.Torn) else failure
 
 
-def line(*, key: str, bearer: bool, base_url: str, timeout: float, retries: int, redact: Callable[[str], str]) -> Line:
-    """`bearer`: the key is a token, not a key of the API. Nothing is traced, whatever the environment says: traces
-    would carry what was said to yet another place."""
+def line(
+    *,
+    key: str,
+    bearer: bool,
+    base_url: str,
+    timeout: float,
+    retries: int,
+    redact: Callable[[str], str],
+    secrets: Iterable[str] = (),
+) -> Line:
+    """`bearer`: the key is a token, not a key of the API. `secrets`: what else may open something. Nothing is traced,
+    whatever the environment says: traces would carry what was said to yet another place."""
     http = wire.client(base_url, timeout, largest=LARGEST, refuse=AnthropicError)
     sdk = Anthropic(
         api_key=None if bearer else key,
@@ -98,10 +109,14 @@ def line(*, key: str, bearer: bool, base_url: str, timeout: float, retries: int,
         open_telemetry=False,
     )
 
-    def clean(text: str) -> str:
-        return redact(text.replace(key, "[key]"))
+    hidden = sorted({key, *secrets} - {""}, key=len, reverse=True)  # one may be a part of another
 
-    made = Line(sdk=sdk, timeout=timeout, retries=retries, clean=clean)
+    def clean(text: str) -> str:
+        for secret in hidden:
+            text = text.replace(secret, "[key]")
+        return redact(text)
+
+    made = Line(sdk=sdk, once=sdk.with_options(max_retries=0), timeout=timeout, retries=retries, clean=clean)
     finalize(made, http.close)  # the library hangs together in circles, which are cleared away in no order
     return made
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from skillopt_git.around import Around
-from skillopt_git.ports import Backend, CallFailed, FailureKind, Reply, Request, Usage
+from skillopt_git.ports import NOTHING, Backend, CallFailed, FailureKind, Reply, Request, Usage
 from skillopt_git.prices import Rates
 from skillopt_git.purse import Amount, Purse, most_input
 
@@ -78,11 +78,11 @@ class Budgeted(Around):
         for request, answer in zip(requests, answers, strict=True):
             if isinstance(answer, Reply):
                 self.beyond.learn(request, answer.usage)
-        return [answer.usage for answer in answers if answer.usage is not None]
+        return [answer.usage for answer in answers if answer.usage is not None and not _unpaid(answer)]
 
     def _priced(self, answer: Reply | CallFailed) -> Reply | CallFailed:
         """With what it cost, by the model that really answered where the table knows that one."""
-        if answer.usage is None:
+        if answer.usage is None or _unpaid(answer):
             return answer
         usage = answer.usage if _possible(answer.usage) else Usage()
         models = (answer.model, self.model) if isinstance(answer, Reply) else (self.model,)
@@ -91,12 +91,14 @@ class Budgeted(Around):
         return replace(answer, usage=replace(usage, cost_usd=cost))
 
     def _spent(self, answer: Reply | CallFailed, reserved: Amount) -> Amount:
-        """Of attempts that were not waited for nobody says what they took, nor of a call that was ended with its run. A
-        price that is unknown afterwards is the one that was known before."""
+        """Of attempts that were not waited for, or lost half-way, nobody says what they took, nor of a call that was
+        ended with its run. A price that is unknown afterwards is the one that was known before."""
         usage = answer.usage
+        if _unpaid(answer):
+            return Amount()
         if isinstance(answer, CallFailed) and self.purse.closed:
             return reserved
-        if isinstance(answer, CallFailed) and answer.kind == "timeout":
+        if isinstance(answer, CallFailed) and (answer.kind == "timeout" or (answer.kind, usage) == _TORN):
             return sum([reserved] * self.attempts, Amount())
         if usage is None:
             return reserved if isinstance(answer, CallFailed) and answer.kind in WORKED else Amount()
@@ -108,11 +110,21 @@ def _told(usage: Usage) -> bool:
     return usage.input_tokens + usage.output_tokens > 0
 
 
+def _unpaid(answer: Reply | CallFailed) -> bool:
+    """Whether it is known that no model worked. For an answer one did, whatever is told of it."""
+    return isinstance(answer, CallFailed) and answer.usage == NOTHING
+
+
+_TORN = ("network", Usage())  # half an answer came
+_MOST = 10**9  # tokens or dollars, of one call
+
+
 def _possible(usage: Usage) -> bool:
-    """Whether it can be true. A figure below nothing, or none at all, would give back what others spent."""
+    """Whether it can be true. A figure below nothing, or none at all, would give back what others spent; one beyond all
+    that is sold would leave nothing for a week."""
     tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.written_tokens)
     cost = 0.0 if usage.cost_usd is None else usage.cost_usd
-    return min(tokens) >= 0 and math.isfinite(cost) and cost >= 0
+    return min(tokens) >= 0 and max(tokens) <= _MOST and math.isfinite(cost) and 0 <= cost <= _MOST
 
 
 def _amount(usage: Usage) -> Amount:

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory, gettempdir
 from skillopt_git import programs
 from skillopt_git.backends.claude_environment import CLOUDS, KEYS, child_environment, secrets
 from skillopt_git.cleaning import REPLAY_FOLDER
-from skillopt_git.doors import MESSAGE_LIMIT, About, Asked, Opened, counted, failed, spoken
+from skillopt_git.doors import MESSAGE_LIMIT, About, Asked, Opened, counted, failed, sound, spoken
 from skillopt_git.errors import ConfigError
 from skillopt_git.ports import CallFailed, FailureKind, Reply, Request, Usage
 from skillopt_git.prompts import Prompts
@@ -154,7 +154,7 @@ class ClaudeCode:
             ended = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
             what = "and said nothing" if not told.strip() else "and what it printed is not its JSON"
             return self._failed("process", f"`{NAME}` {ended} {what}{': ' if words else ''}{words}")
-        if found.is_error or code:
+        if found.is_error or code or found.stop_reason == _OWN_WORDS:
             return self._refused(found, code)
         return _answered(found, self.model)
 
@@ -261,7 +261,7 @@ def _answered(found: _Result, model: str) -> Reply | CallFailed:
         return replace(why, usage=counted(usage))
     used = found.modelUsage
     named = max(used, key=lambda name: used[name].outputTokens, default=model)
-    return Reply(text=found.result or "", usage=usage, model=named)
+    return sound(Reply(text=found.result or "", usage=usage, model=named))
 
 
 def _unanswered(found: _Result) -> CallFailed | None:
@@ -275,13 +275,14 @@ def _unanswered(found: _Result) -> CallFailed | None:
         return CallFailed("empty", "the model answered nothing")
     if found.num_turns > 1 or found.stop_reason in ("max_tokens", "model_context_window_exceeded"):
         return CallFailed("truncated", f"the answer was cut off, and `{NAME}` had the model go on by itself")
-    if found.stop_reason not in _WHOLE:
+    if found.stop_reason != _WHOLE:
         told = found.stop_reason or f"this `{NAME}` does not say why it ended; a newer one does"
         return CallFailed("truncated", f"the answer is not finished ({told})"[:MESSAGE_LIMIT])
     return None
 
 
-_WHOLE = ("end_turn", "stop_sequence")
+_WHOLE = "end_turn"
+_OWN_WORDS = "stop_sequence"  # no model is given one here: so end what the program says in a model's place
 
 
 def _usage(found: _Result) -> Usage:

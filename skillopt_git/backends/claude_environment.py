@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from skillopt_git.doors import Asked, Service
+from skillopt_git.doors import Asked, Service, header_values
 from skillopt_git.egress import service_of
-from skillopt_git.hosts import LOOPBACK, host, is_here
+from skillopt_git.hosts import LOOPBACK, host, is_here, opens
 
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 ADDRESS = "ANTHROPIC_BASE_URL"
+HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
 
 _KEPT = frozenset(
     "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TEMP TMP HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY "
@@ -77,8 +78,9 @@ def child_environment(asked: Asked) -> dict[str, str]:
     if asked.key_env:
         kept = {name: value for name, value in kept.items() if name not in KEYS}
         kept["ANTHROPIC_API_KEY"] = asked.key(KEYS)
-    if asked.base_url:
+    if asked.base_url:  # what else the environment says was meant for another
         kept[ADDRESS] = asked.base_url
+        kept.pop(HEADERS, None)
     limits = {
         "CLAUDE_CODE_MAX_RETRIES": str(asked.replay.retries),
         "API_TIMEOUT_MS": str(round(asked.replay.timeout * 1000)),
@@ -89,7 +91,13 @@ def child_environment(asked: Asked) -> dict[str, str]:
 
 def secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     """What must stand in no text."""
-    return tuple(value for name, value in environ.items() if len(value) >= _SHORTEST_SECRET and _SECRET.search(name))
+    named = [value for name, value in environ.items() if _SECRET.search(name)]
+    told = [
+        *named,
+        *header_values(environ.get(HEADERS, "")),
+        *(part for value in environ.values() for part in opens(value)),
+    ]
+    return tuple(value for value in dict.fromkeys(told) if len(value) >= _SHORTEST_SECRET)
 
 
 def _direct(environ: Mapping[str, str], address: str) -> dict[str, str]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from skillopt_git.backends.openai_words import THINKING_ROOM, Api, Server
-from skillopt_git.doors import About, Asked, Opened
+from skillopt_git.doors import About, Asked, Opened, header_values
 from skillopt_git.errors import BackendError, ConfigError, UsageError
-from skillopt_git.hosts import among, host, is_here, place
+from skillopt_git.hosts import among, host, is_here, opens, place
 
+HEADERS = "OPENAI_CUSTOM_HEADERS"
 USUAL = "https://api.openai.com/v1"
 OPENAI = ("api.openai.com", ".api.openai.com")
 AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
@@ -54,8 +55,8 @@ def door(asked: Asked) -> Opened:
         name=ABOUT.name,
         asked=asked,
         server=server(address, asked, at_home=among(host(address), (*OPENAI, *AZURE))),
-        client=openai_calls.client(asked, address, key or "none"),
-        secrets={key} - {""},
+        client=openai_calls.client(asked, address, key or "none", headers=not asked.base_url),
+        secrets=secrets_of(asked, key, address),
         told={} if address == USUAL else {"host": place(address)},
     )
     return Opened(backend=calls, beyond=room(asked.model))
@@ -87,6 +88,11 @@ def key_of(asked: Asked, about: About) -> str:
             hint="set it anew, without quotes and line breaks",
         )
     return key
+
+
+def secrets_of(asked: Asked, key: str, address: str) -> set[str]:
+    """What no text may hold."""
+    return {key, *opens(address), *header_values(asked.environ.get(HEADERS, ""))} - {""}
 
 
 def no_key(asked: Asked, about: About) -> BackendError:

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from skillopt_git.backends.openai import AZURE, installed, key_of, model_of, no_key, room, server
+from skillopt_git.backends.openai import AZURE, installed, key_of, model_of, no_key, room, secrets_of, server
 from skillopt_git.backends.openai_words import THINKING_ROOM
 from skillopt_git.doors import About, Asked, Opened
-from skillopt_git.errors import SafetyError, UsageError
+from skillopt_git.errors import ConfigError, SafetyError, UsageError
 from skillopt_git.hosts import among, host, is_here, place
 
 VERSION = "OPENAI_API_VERSION"
+OWN = "AZURE_CLIENT_SECRET"
 
 ABOUT = About(
     name="azure_openai",
@@ -34,7 +35,7 @@ ABOUT = About(
     keys=("AZURE_OPENAI_API_KEY",),
     hosts=AZURE,
     address="AZURE_OPENAI_ENDPOINT",
-    variables=(VERSION, "AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_SECRET"),
+    variables=(VERSION, "AZURE_CLIENT_ID", "AZURE_TENANT_ID", OWN),
     login=True,
     extra="azure",
     library="openai",
@@ -47,7 +48,7 @@ def door(asked: Asked) -> Opened:
     endpoint = endpoint_of(asked)
     model_of(asked, ABOUT)
     key = key_of(asked, ABOUT)
-    secrets = {key} - {""}
+    secrets = secrets_of(asked, key, endpoint) | {asked.environ.get(OWN, "")} - {""}
     with installed(ABOUT):
         from skillopt_git.backends import openai_calls
     opener = key or _token(asked, endpoint, secrets)
@@ -55,7 +56,7 @@ def door(asked: Asked) -> Opened:
     if version[:1].isdigit():
         client = openai_calls.dated_client(asked, endpoint, version, opener)
     else:
-        client = openai_calls.client(asked, f"{endpoint}/openai/v1", opener)
+        client = openai_calls.client(asked, f"{endpoint}/openai/v1", opener, headers=False)
     calls = openai_calls.Calls(
         name=ABOUT.name,
         asked=asked,
@@ -103,8 +104,9 @@ class Token:
 
         try:
             token = self.provider()
-        except AzureError as error:
-            raise NoToken(f"Entra ID gives no token (`az login`, or {ABOUT.keys[0]}): {error.message}") from error
+        except (AzureError, ValueError) as error:
+            why = error.message if isinstance(error, AzureError) else error
+            raise NoToken(f"Entra ID gives no token (`az login`, or {ABOUT.keys[0]}): {why}") from error
         self.secrets.add(token)
         return token
 
@@ -116,4 +118,10 @@ def _token(asked: Asked, endpoint: str, secrets: set[str]) -> Token:
         from azure.identity import DefaultAzureCredential, get_bearer_token_provider
     logging.getLogger("azure.identity").addHandler(logging.NullHandler())  # its warnings are told with the failure
     about = "ai" if "/api/projects/" in endpoint else "cognitiveservices"
-    return Token(get_bearer_token_provider(DefaultAzureCredential(), f"https://{about}.azure.com/.default"), secrets)
+    try:
+        who = DefaultAzureCredential()
+    except ValueError as error:  # what the environment says of us cannot be
+        raise ConfigError(
+            f"Entra ID cannot be asked: {error}", "mend the AZURE_* variables of the environment"
+        ) from None
+    return Token(get_bearer_token_provider(who, f"https://{about}.azure.com/.default"), secrets)

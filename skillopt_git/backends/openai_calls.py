@@ -11,7 +11,7 @@ import openai
 
 from skillopt_git import doors, wire
 from skillopt_git.backends import openai_chat, openai_responses
-from skillopt_git.backends.openai import OPENAI
+from skillopt_git.backends.openai import HEADERS, OPENAI
 from skillopt_git.backends.openai_words import (
     THINKING_ROOM,
     Answer,
@@ -47,31 +47,34 @@ def _only_at(address: str) -> dict[str, openai.Omit]:
     return {} if own else {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
 
 
-def client(asked: Asked, base_url: str, key: str | Callable[[], str]) -> openai.OpenAI:
+def client(asked: Asked, base_url: str, key: str | Callable[[], str], *, headers: bool) -> openai.OpenAI:
+    """`headers`: whether those of the environment were meant for this server."""
     seconds = asked.replay.timeout
-    return openai.OpenAI(
-        base_url=base_url,
-        api_key=key,
-        max_retries=asked.replay.retries,
-        timeout=seconds,
-        default_headers=cast("Mapping[str, str]", _only_at(base_url)),
-        http_client=wire.client(base_url, seconds),
-    )
+    with doors.keeping_back(HEADERS, back=not headers):
+        return openai.OpenAI(
+            base_url=base_url,
+            api_key=key,
+            max_retries=asked.replay.retries,
+            timeout=seconds,
+            default_headers=cast("Mapping[str, str]", _only_at(base_url)),
+            http_client=wire.client(base_url, seconds),
+        )
 
 
 def dated_client(asked: Asked, endpoint: str, version: str, key: str | Callable[[], str]) -> openai.OpenAI:
     """A client of Azure's API of one date."""
     seconds = asked.replay.timeout
-    return openai.AzureOpenAI(
-        azure_endpoint=endpoint,
-        api_version=version,
-        api_key=key if isinstance(key, str) else None,
-        azure_ad_token_provider=None if isinstance(key, str) else key,
-        max_retries=asked.replay.retries,
-        timeout=seconds,
-        default_headers=cast("Mapping[str, str]", _only_at(endpoint)),
-        http_client=wire.client(endpoint, seconds),
-    )
+    with doors.keeping_back(HEADERS, back=True):
+        return openai.AzureOpenAI(
+            azure_endpoint=endpoint,
+            api_version=version,
+            api_key=key if isinstance(key, str) else None,
+            azure_ad_token_provider=None if isinstance(key, str) else key,
+            max_retries=asked.replay.retries,
+            timeout=seconds,
+            default_headers=cast("Mapping[str, str]", _only_at(endpoint)),
+            http_client=wire.client(endpoint, seconds),
+        )
 
 
 # --- the backend -------------------------------------------------------------------------------------------------
@@ -140,13 +143,14 @@ class Calls:
         except openai.APITimeoutError:
             return CallFailed("timeout", f"{self.server.host}: no answer in {self._seconds}", retryable=True)
         except openai.APIConnectionError as error:
-            return self._failed(None, str(error.__cause__ or error))
+            failure = self._failed(None, str(error.__cause__ or error))
+            return replace(failure, usage=Usage()) if isinstance(error.__cause__, wire.Torn) else failure
         except openai.APIStatusError as error:
             return _refused(error)
         except wire.TooLarge as error:
             return CallFailed("process", f"{self.server.host}: what came is no answer of a model: {error}")
         except NoToken as error:
-            return doors.failed(401, str(error), redact=self.asked.redact)
+            return doors.failed(401, str(error), redact=self.asked.redact, secrets=tuple(self.secrets))
         return self._read(content, question)
 
     @property
@@ -202,15 +206,15 @@ class Calls:
             case _ if not text.strip() and not answer.tools:
                 return self._none("empty", "an answer without a word", answer)
             case _:
-                return Reply(text=text, tools=answer.tools, usage=answer.usage, model=answer.model)
+                return doors.sound(Reply(text=text, tools=answer.tools, usage=answer.usage, model=answer.model))
 
     def _none(self, kind: FailureKind, why: str, answer: Answer) -> CallFailed:
-        told = f"{self.server.host}: {self.asked.redact(why)}"[: doors.MESSAGE_LIMIT]
+        told = doors.shown(f"{self.server.host}: {why}", redact=self.asked.redact, secrets=self.secrets)
         return CallFailed(kind, told, usage=counted(answer.usage))
 
     def _failed(self, status: int | None, message: str, code: str = "") -> CallFailed:
         told = f"{self.server.host}: {message}"
-        return doors.failed(status, told, code=code, redact=self.asked.redact, secrets=sorted(self.secrets))
+        return doors.failed(status, told, code=code, redact=self.asked.redact, secrets=tuple(self.secrets))
 
 
 def _lesson(request: Request, question: Question, outcome: Outcome) -> str | None:

