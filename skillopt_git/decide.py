@@ -144,6 +144,8 @@ def adopt(desk: Desk, proposal: Proposal) -> Done:
     else:
         undo = f"`git revert -m 1 {at[:12]}` unlearns all of it, `skillopt-git revert EDIT` one rule."
         said = (undo, *_sharing(repo, proposal))
+    if proposal.simulated:
+        said = (*said, "Its figures came from a simulation, so no model showed that these rules help.")
     return Done(edits=edits_, branch=proposal.base_branch, commit=at, said=said)
 
 

@@ -4,14 +4,15 @@ would cut. Pure.
 `most` bounds the questions of a night: what is known tonight is learned from as far as the settings allow, and each
 answer is as long as it may be. Only what a model finds in tonight's sessions, and what failed calls have asked again,
 come on top, for nobody knows them before. `likely` is a night in which each wish gets one rule, and the gate measures
-what it may measure and suspects nothing. What is remembered from other nights is asked again by neither.
+what it may measure and suspects nothing; what memory holds back is not tried. What is remembered from other nights is
+asked again by neither.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Protocol
 
 from skillopt_git import edits
@@ -78,6 +79,12 @@ class Step:
     likely: Load
     most: Load
 
+    @property
+    def call(self) -> Load:
+        """What a usual one of its calls reserves before it is made: room for the longest answer."""
+        usual = self.likely.sent * USUAL_BYTES // BYTES_A_TOKEN // max(self.likely.calls, 1)
+        return Load(1, min(usual, self.most.sent // self.most.calls), self.most.received // self.most.calls)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
@@ -94,7 +101,8 @@ class Plan:
     """What is known of a night before it. `tasks` may be replayed, `golden` ones veto, `on_trial` are the needs of the
     trials that go on, `teachable` is in how many documents a wish may be taught, `taught` how many there are in all,
     `controls` how many are due, `beyond` what a role's answers may take beyond what is asked for. `mined` and `guides`
-    are the questions about sessions and about guidance; `refused` is what the optimizer is told of refusals."""
+    are the questions about sessions and about guidance; `refused` is what the optimizer is told of refusals; `held` are
+    the needs that memory holds back, `homes` names the skill of those that are taught in one that sessions used."""
 
     config: Config
     tasks: Sequence[Task]
@@ -112,6 +120,8 @@ class Plan:
     prompts: Prompts = SHIPPED
     two_models: bool = False
     beyond: Mapping[Role, int] = field(default_factory=dict)
+    held: frozenset[str] = frozenset()
+    homes: Mapping[str, str] = field(default_factory=dict)
 
     def steps(self) -> tuple[Step, ...]:
         """Without those that are empty."""
@@ -161,7 +171,8 @@ class Plan:
 
     def _reflection(self) -> Iterator[Step]:
         """Each wish once; where an answer cannot be read, or a second document is taught, again."""
-        every = sum((self._reflected(self._train(need)) for need in self._wishes), Load())
+        likely = [need for need in self._wishes if need.id not in self.held]
+        every = sum((self._reflected(self._train(need)) for need in likely), Load())
         asked = self.config.replay
         tasks = SHOWN_TASKS * (2 if asked.dream_factor else 1) + SHOWN_PASSING + asked.recall_k  # variants count apart
         shown = tasks * SHOWN_CHARACTERS
@@ -169,24 +180,30 @@ class Plan:
         again = sum((self._question("reflect", need.text + refused, shown) for need in self._wishes), Load())
         yield Step(what="rules", role="optimizer", purpose="reflect", likely=every, most=again * (2 * self.teachable))
         yield from self._merging()
-        sets, several = self._sets(), int(len(self._wishes) > 1)
-        practised = [(task, several, sets) for need in self._wishes for task in self._train(need)]
+        sets, shared = self._sets(), Counter(self.homes.get(need.id) for need in likely)
+        crowded = {need.id for need in likely if shared[self.homes.get(need.id)] > 1}
+        practised = [(task, int(need.id in crowded), sets) for need in self._wishes for task in self._train(need)]
         yield from self._rollouts("rules on training tasks", practised)
         factor = self.config.replay.dream_factor
-        dreamt = [(task, several * factor, sets * factor) for need in self._wishes for task in self._dreamt(need)]
+        dreamt = [
+            (task, int(need.id in crowded) * factor, sets * factor)
+            for need in self._wishes
+            for task in self._dreamt(need)
+        ]
         yield from self._rollouts("rules on variants", dreamt, dreamt=True)
 
     def _merging(self) -> Iterator[Step]:
         """For each document once, where several wishes have edits for it: at most one fewer than there is room for, and
-        then as many as there is room for."""
+        then as many as there is room for. Seldom are they too many, or too much alike."""
         if len(self._wishes) < 2:
             return
         offered = max(2 * self.config.propose.edit_budget - 1, 0)
         rule = max((_longest_rule(text) for _, text in self.documents), default=0)
         wish = max(len(need.text) for need in self._wishes)
         most = self._question("merge", "", offered * (EDIT_CHARACTERS + rule + wish))
-        one = self._reflected(self._train())
-        yield Step(what="rules", role="optimizer", purpose="merge", likely=one, most=most * (2 * self.taught))
+        yield Step(
+            what="rules, ranked", role="optimizer", purpose="merge", likely=Load(), most=most * (2 * self.taught)
+        )
 
     def _sets(self) -> int:
         """How often the training tasks of a wish are replayed with its edits, each of which is left out in turn."""
@@ -198,10 +215,12 @@ class Plan:
         gate = self.config.gate
         if gate.mode == "strict":
             tried = self.config.propose.edit_budget * len(wishes) * self.teachable
-            yield from self._rollouts("the gate", [(task, 2 * len(wishes), 2 * tried) for task in self._measured(ALL)])
+            often = 2 * len(set(wishes) - self.held)
+            yield from self._rollouts("the gate", [(task, often, 2 * tried) for task in self._measured(ALL)])
         elif gate.mode == "evidence":
             longest = sorted(wishes * self.teachable, key=lambda need: -len(self._measured(need)))
-            yield from self._trials("the gate", wishes[: gate.candidates], longest[: gate.candidates])
+            first = sorted(set(wishes) - self.held, key=lambda need: (need not in self.homes, wishes.index(need)))
+            yield from self._trials("the gate", first[: gate.candidates], longest[: gate.candidates])
 
     def _guidance(self) -> Iterator[Step]:
         """Judged beside the rules, by every held-out task."""
@@ -217,11 +236,14 @@ class Plan:
         """Both arms of every pair; what seems to get worse is measured again."""
         asked: dict[str, tuple[Task, int, int]] = {}
         often = self.config.gate.rollouts
-        for needs, share in ((likely, (2 * often, 0)), (most, (0, 2 * (often + SUSPECT_OF)))):
-            for need in needs:
-                for task in self._measured(need):
-                    _, usual, longest = asked.get(task.id, (task, 0, 0))
-                    asked[task.id] = (task, usual + share[0], longest + share[1])
+        measured = [(task, 2 * often, 0) for need in likely for task in self._measured(need, self.homes.get(need, ""))]
+        longest = 2 * (often + SUSPECT_OF)
+        for task, usual, at_most in [
+            *measured,
+            *((task, 0, longest) for need in most for task in self._measured(need)),
+        ]:
+            _, before, so_far = asked.get(task.id, (task, 0, 0))
+            asked[task.id] = (task, before + usual, so_far + at_most)
         yield from self._rollouts(what, list(asked.values()))
 
     def _means(self) -> Iterator[Step]:
@@ -259,11 +281,12 @@ class Plan:
     def _primary(self, need: str) -> list[Task]:
         return [task for task in self._held_out() if need in (ALL, *task.needs)]
 
-    def _measured(self, need: str) -> list[Task]:
-        """The tasks of a trial: its own, those that veto, and so many others."""
+    def _measured(self, need: str, path: str = "") -> list[Task]:
+        """The tasks of a trial: its own, those that veto, and so many others that read the document at `path`."""
         primary = self._primary(need)
         golden = [task for task in self.golden if task not in primary]
-        others = [task for task in self._held_out() if task not in primary and task not in golden]
+        apart = [*primary, *golden]
+        others = [task for task in self._held_out() if task not in apart and self.used.reads(task, path)]
         return [*primary, *golden, *others[: self.config.gate.guard]] if primary else []
 
     # --- calls ---
@@ -361,15 +384,16 @@ def _sum(parts: Sequence[float | None]) -> float | None:
 def cuts(steps: Sequence[Step], budget: Budget, before: Spent, price: Price) -> tuple[Cut, ...]:
     """For each limit in tokens or dollars. How many minutes calls take, nobody knows before."""
 
-    tokens = [(step.likely.tokens, step.most.tokens) for step in steps]
+    tokens = [(step.likely.tokens, step.most.tokens, step.call.tokens) for step in steps]
     usd = [
         (
             price(step.role, step.purpose, step.likely) or 0.0,
             price(step.role, step.purpose, step.most, most=True) or 0.0,
+            price(step.role, step.purpose, step.call, most=True) or 0.0,
         )
         for step in steps
     ]
-    limits: tuple[tuple[str, float, Sequence[tuple[float, float]], float], ...] = (
+    limits: tuple[tuple[str, float, Sequence[tuple[float, float, float]], float], ...] = (
         ("tokens", budget.tokens, tokens, 0),
         ("week_tokens", budget.week_tokens, tokens, before.tokens),
         ("usd", budget.usd, usd, 0),
@@ -379,14 +403,18 @@ def cuts(steps: Sequence[Step], budget: Budget, before: Spent, price: Price) -> 
         Cut(
             limit=f"budget.{name}",
             left=max(limit - gone, 0),
-            likely=_first(steps, [likely for likely, _ in sizes], limit - gone),
-            most=_first(steps, [most for _, most in sizes], limit - gone),
+            likely=_first(steps, [(likely, call) for likely, _, call in sizes], limit - gone),
+            most=_first(steps, [(most, call) for _, most, call in sizes], limit - gone),
         )
         for name, limit, sizes, gone in limits
         if limit
     )
 
 
-def _first(steps: Sequence[Step], sizes: Sequence[float], left: float) -> str | None:
-    """The step within which no more is left."""
-    return next((step.what for step, so_far in zip(steps, accumulate(sizes), strict=True) if so_far > left), None)
+def _first(steps: Sequence[Step], sizes: Sequence[tuple[float, float]], left: float) -> str | None:
+    """The step within which no more is left, or not enough for one more call; what asks nothing ends nothing."""
+    for step, (takes, call) in zip(steps, sizes, strict=True):
+        if takes and max(takes, call) > left:
+            return step.what
+        left -= takes
+    return None

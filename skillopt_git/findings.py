@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from skillopt_git.errors import SkilloptError
+
+_NAME = re.compile(r"\S*\w[._]\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +24,10 @@ class Finding:
 
     @property
     def sentence(self) -> str:
+        """A name that it begins with, of a setting or a file, stays as it is written."""
         text = self.text
-        return f"{text[0].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
+        named = _NAME.match(text) is not None
+        return (text if named else f"{text[0].upper()}{text[1:]}") + ("" if text.endswith(".") else ".")
 
 
 @dataclass(slots=True)

@@ -18,13 +18,15 @@ from skillopt_git.doors import lasting
 from skillopt_git.estimate import Cut, Load, Plan, Price, Step, cuts
 from skillopt_git.judges import judgeable
 from skillopt_git.learned import Known
-from skillopt_git.model import Session
+from skillopt_git.model import Document, Edit, Need, Session
 from skillopt_git.modelmine import Told, foreseen
 from skillopt_git.nightly import Options
 from skillopt_git.ports import Listener, Purpose, Request, Role, Usage
 from skillopt_git.prompts import Prompts
-from skillopt_git.recall import told_refusals
+from skillopt_git.recall import held_back, told_refusals
 from skillopt_git.recurrence import recurring
+from skillopt_git.routing import Routing
+from skillopt_git.trials import on_trial_already
 from skillopt_git.used import used_skills
 from skillopt_git.workshop import open_workshop
 
@@ -45,6 +47,7 @@ class Forecast:
     needs: int
     sessions: int
     simulated: bool
+    free: bool  # whoever answers is paid nothing
 
 
 def forecast(
@@ -76,9 +79,10 @@ def forecast(
         beyond={part.role: roles.about(part.backend).beyond for part in (target, optimizer)},
     )
     steps = plan.steps()
+    free = not model.simulated and not any(roles.about(part.backend).sends for part in (target, optimizer))
     return Forecast(
         steps=steps,
-        cuts=cuts(steps, config.budget, spending.week(shop.private, now), price),
+        cuts=() if free else cuts(steps, config.budget, spending.week(shop.private, now), price),
         price=price,
         table=prices.source(now.date()),
         models={part.role: f"{part.backend} {_model(part)}".strip() for part in (target, optimizer)},
@@ -86,6 +90,7 @@ def forecast(
         needs=len(plan.needs),
         sessions=len(plan.mined),
         simulated=model.simulated,
+        free=free,
     )
 
 
@@ -97,16 +102,17 @@ def planned(config: Config, inputs: Inputs, known: Known, now: datetime, prompts
     documents = [*shared, *used.documents]
     tasks, _ = usable(known, {}, config, inputs.teachable.skill)
     replaced = known.bank.replaced
-    needs = recurring(known.needs, known.counts, min_sessions=config.mine.min_sessions, replaced=replaced)
+    every = recurring(known.needs, known.counts, min_sessions=config.mine.min_sessions, replaced=replaced)
+    needs = [need for need in every if need.id not in known.unsaid]
     golden = [task for task in known.tasks if task.golden and not task.personal and judgeable(task)]
+    own = Routing(inputs.teachable, used, known.tasks, inputs.reader.grammars).plan(needs, []).own
+    homes = {need.id: document for document, taught in own for need in taught}
+    places = {need.id: [homes[need.id]] if need.id in homes else shared for need in needs}
     return Plan(
         config=config,
         tasks=tasks,
         golden=[task for task in golden if task.id not in known.withheld],
-        needs=sorted(
-            (need for need in needs if need.id not in known.unsaid),
-            key=lambda need: (-known.sessions(need.id), need.id),
-        ),
+        needs=sorted(needs, key=lambda need: (-known.sessions(need.id), need.id)),
         documents=existing(documents),
         teachable=min(len(documents), 2),  # a skill, and then the memory
         taught=len(documents),
@@ -116,7 +122,22 @@ def planned(config: Config, inputs: Inputs, known: Known, now: datetime, prompts
         guides=guidance.foreseen(shared, history, inputs.evidence_of, config, prompts),
         refused=told_refusals(history),
         prompts=prompts,
+        held=frozenset(need.id for need in needs if _held(need, places[need.id], known, inputs, config)),
+        homes={need: document.path for need, document in homes.items()},
     )
+
+
+def _held(need: Need, places: Sequence[Document], known: Known, inputs: Inputs, config: Config) -> bool:
+    """Whether memory, or a trial that goes on, holds back the rule that a wish is, wherever it is likely to go."""
+    families = frozenset(task.family for task in known.tasks if need.id in task.needs and task.family)
+    model = _model(roles.parts(config)[0])
+
+    def held(document: Document) -> bool:
+        edit = Edit(op="add", target=document.path, text=need.text, need=need.id)
+        why = held_back(inputs.history, edit, base_blob=document.blob, model=model, families=families)
+        return (why or on_trial_already(edit, inputs.history.on_trial)) is not None
+
+    return all(map(held, places))
 
 
 def pricing(config: Config, environ: Mapping[str, str]) -> Price:

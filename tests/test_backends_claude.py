@@ -6,7 +6,9 @@ The real one is tried in test_real_claude.py.
 from __future__ import annotations
 
 import json
+import os
 import stat
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -161,6 +163,23 @@ def test_it_works_in_an_empty_folder_that_is_known_as_ours_and_gone_afterwards(f
     here = Path(fake.call["cwd"])
     assert (here.name, fake.call["there"]) == (REPLAY_FOLDER, [])
     assert not here.parent.exists()
+
+
+def test_what_a_killed_run_left_behind_goes_with_a_later_one(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds what was asked. A younger folder may be in use, and what is not ours stays, too."""
+    monkeypatch.setattr(tempfile, "tempdir", str(fake.folder))
+    old, young, other = (fake.folder / name for name in ("skillopt-claude-old", "skillopt-claude-young", "skillopt-x"))
+    for folder in (old, young, other):
+        folder.mkdir()
+        (folder / "prompt.txt").write_text("Task")
+    for folder in (old, other):
+        os.utime(folder, (0, 0))
+    fake.plan(result())
+
+    fake.ask()
+
+    assert [folder.exists() for folder in (old, young, other)] == [False, True, True]
+    assert [item for item in fake.folder.glob("skillopt-claude-*") if item != young] == []
 
 
 def test_the_user_is_shut_out(fake: Fake) -> None:

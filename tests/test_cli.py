@@ -251,9 +251,14 @@ def test_a_bug_outside_of_a_repository_is_kept_in_a_temporary_file(
 
 
 def test_a_bug_is_kept_elsewhere_when_the_repository_cannot_be_written(
-    verbs: Verbs, repo: Repository, capsys: pytest.CaptureFixture[str]
+    verbs: Verbs,
+    repo: Repository,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A file where the private folder should be does not hide the error."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (repo.path / ".git" / "skillopt").write_text("in the way")
     assert run(["act", "--how", "bug", "--repo", str(repo.path)], verbs) == 1
     assert repo.path not in kept(capsys.readouterr().err).parents

@@ -689,6 +689,21 @@ def test_a_damaged_ledger_is_a_finding_and_a_newer_one_is_in_the_way(repo: Repos
     assert any("written by a newer tool" in told for told in doctor(code=1)["findings"])
 
 
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        ("no model is named", "No model is named."),
+        ("budget.usd cannot be kept", "budget.usd cannot be kept."),
+        ("replay.base_url: it is none.", "replay.base_url: it is none."),
+        ("spent/a.json was damaged", "spent/a.json was damaged."),
+        ("x. y", "X. y."),
+    ],
+)
+def test_a_finding_is_a_sentence_that_changes_no_name(what: str, sentence: str) -> None:
+    """Of a setting or a file."""
+    assert Finding(what).sentence == sentence
+
+
 def test_what_was_left_behind_is_told_until_somebody_takes_it_away(repo: Repository, doctor: Doctor) -> None:
     """A file kept aside, and an error nobody expected."""
     folder = repo.path / ".git" / "skillopt"

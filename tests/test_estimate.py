@@ -120,7 +120,7 @@ def test_several_wishes_are_merged_and_ranked() -> None:
     """By one question more, and by what training tasks gain."""
     tasks = (task(0, "train"), task(1, "train", TICKET), task(2), task(3, "val", TICKET))
     made = plan(*tasks, needs=(WISH, Need(id=TICKET, text=NEEDS[TICKET])), propose=Propose(edit_budget=2))
-    assert calls(made, "rules", "merge") == (1, 2)
+    assert calls(made, "rules, ranked", "merge") == (0, 2)
     assert calls(made, "rules on training tasks") == (2, 2 * 5)
 
 
@@ -255,12 +255,14 @@ def cents(role: Role, purpose: Purpose, load: Load, *, most: bool = False) -> fl
     ("budget", "limit", "left", "likely", "most"),
     [
         (Budget(tokens=1_000), "budget.tokens", 1_000, None, None),
-        (Budget(tokens=200), "budget.tokens", 200, None, "second"),
-        (Budget(tokens=150), "budget.tokens", 150, "second", "first"),
-        (Budget(week_tokens=250), "budget.week_tokens", 210, None, "second"),
+        (Budget(tokens=300), "budget.tokens", 300, None, "second"),
+        (Budget(tokens=250), "budget.tokens", 250, "second", "second"),
+        (Budget(tokens=199), "budget.tokens", 199, "first", "first"),
+        (Budget(week_tokens=350), "budget.week_tokens", 310, None, "second"),
         (Budget(week_tokens=30), "budget.week_tokens", 0, "first", "first"),
-        (Budget(usd=2.5), "budget.usd", 2.5, None, "second"),
-        (Budget(week_usd=1.5), "budget.week_usd", 1.0, "second", "first"),
+        (Budget(usd=3.5), "budget.usd", 3.5, None, "second"),
+        (Budget(usd=2.5), "budget.usd", 2.5, "second", "second"),
+        (Budget(week_usd=1.5), "budget.week_usd", 1.0, "first", "first"),
     ],
 )
 def test_each_limit_says_what_it_would_cut(
@@ -269,6 +271,51 @@ def test_each_limit_says_what_it_would_cut(
     """With what the week has left of it."""
     (cut,) = cuts(STEPS, budget, Spent(tokens=40, usd=0.5), cents)
     assert (cut.limit, cut.left, cut.likely, cut.most) == (limit, left, likely, most)
+
+
+def test_a_step_begins_only_where_the_longest_of_its_calls_has_room() -> None:
+    """As a run reserves it, however short answers use to be; what is likely not asked ends nothing."""
+
+    def asking(what: str, likely: int, room: int, count: int = 1) -> Step:
+        most = Load(1, 2 * likely, room) * 3
+        return Step(what=what, role="target", purpose="rollout", likely=Load(1, likely, 0) * count, most=most)
+
+    first, second = asking("first", 20, 60), asking("second", 10, 90)
+    for budget, ends in ((99, "first"), (129, "second"), (130, None)):
+        (cut,) = cuts((first, second), Budget(tokens=budget), Spent(), cents)
+        assert cut.likely == ends
+    (cut,) = cuts((first, asking("second", 10, 900, count=0)), Budget(tokens=400), Spent(), cents)
+    assert (cut.likely, cut.most) == (None, "second")
+
+
+def test_what_memory_holds_back_is_likely_not_tried() -> None:
+    """Its training tasks are answered all the same, and at most it is tried, too."""
+    tasks = (task(0, "train"), task(1, "train", TICKET), task(2), task(3, "val", TICKET))
+    both = (WISH, Need(id=TICKET, text=NEEDS[TICKET]))
+    free, held = plan(*tasks, needs=both), plan(*tasks, needs=both, held=frozenset({TICKET}))
+    assert calls(held, "rules", "reflect")[0] == 1
+    assert calls(held, "the gate") == (calls(free, "the gate")[0] // 2, calls(free, "the gate")[1])
+    assert calls(held, "rules on training tasks") == (0, calls(free, "rules on training tasks")[1])
+    assert calls(held, "training tasks") == calls(free, "training tasks") == (2, 2)
+    all_held = plan(*tasks, needs=both, held=frozenset({PNPM, TICKET}), gate=Gate(mode="strict"))
+    assert calls(all_held, "the gate")[0] == 0
+
+
+def test_a_skill_that_sessions_used_is_likely_tried_by_tasks_that_read_it() -> None:
+    """At most its wish goes to another document, too."""
+    own = document(".claude/skills/packages/SKILL.md")
+    tasks = (
+        task(0, "train", skills=("packages",)),
+        task(1, "train", TICKET),
+        task(2, skills=("packages",)),
+        task(3, "val", TICKET),
+        task(4, "val", TICKET),
+    )
+    both = (WISH, Need(id=TICKET, text=NEEDS[TICKET]))
+    used = Used({"packages": own})
+    made = plan(*tasks, needs=both, used=used, homes={PNPM: own.path}, gate=Gate(candidates=1))
+    assert calls(made, "the gate") == (10, 3 * 20)
+    assert calls(made, "rules on training tasks")[0] == 0
 
 
 def test_minutes_are_foretold_by_nobody() -> None:

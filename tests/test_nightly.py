@@ -102,6 +102,12 @@ def test_every_end_of_a_night_has_words() -> None:
     assert set(REASONS) == set(get_args(Reason))
 
 
+def test_whoever_adopts_a_simulated_proposal_is_told(repo: Repository, home: Path, invoke: Run) -> None:
+    sessions(home, repo, PNPM)
+    branch = invoke("run")["branch"]
+    assert "came from a simulation" in invoke("adopt", branch)["said"][-1]
+
+
 def test_what_was_rejected_stays_rejected_in_other_words(repo: Repository, home: Path, invoke: Run) -> None:
     """The branch goes, its tip is anchored, and neither the rule nor another wording for the need comes back."""
     sessions(home, repo, PNPM)

@@ -24,6 +24,7 @@ from tests import metered
 from tests.helpers import Repository
 from tests.metered import EACH, MODEL
 from tests.nights import PNPM, RULE, TICKET, Run, obedient, sessions
+from tests.test_many_skills import use_skills
 
 ONE = EACH.input_tokens + EACH.output_tokens
 Said = dict[str, Any]
@@ -300,6 +301,39 @@ def test_an_estimate_asks_no_model_and_bounds_what_a_night_then_asks(
     assert told["total"]["likely"]["cost_usd"] < most["cost_usd"]
 
 
+def test_an_estimate_knows_what_memory_holds_back(repo: Repository, home: Path, night: Callable[..., Said]) -> None:
+    """What is proposed already is likely not tried again, and its night asks about as much as was said."""
+    sessions(home, repo, PNPM)
+    assert likely(night("--estimate"), "the gate") > 0
+    night()
+    told = night("--estimate")
+    assert (likely(told, "rules"), likely(told, "the gate")) == (0, 0)
+    assert likely(told, "training tasks") > 0
+    before = paid()
+    night()
+    assert paid() - before <= told["total"]["likely"]["calls"]
+
+
+def test_an_estimate_has_each_skill_tried_by_the_tasks_that_read_it(
+    repo: Repository, home: Path, night: Callable[..., Said]
+) -> None:
+    """Two wishes, each of one skill: the tasks of the other are no guard of it."""
+    sessions(home, repo, [*PNPM, *TICKET])
+    alone = likely(night("--estimate"), "the gate")
+    skills = {f".claude/skills/{name}/SKILL.md": f"# {name}\n" for name in ("packages", "branches")}
+    repo.commit("Write skills", skills)
+    names = [*["packages"] * len(PNPM), *["branches"] * len(TICKET)]
+    use_skills(home, dict(enumerate(names)))
+    told = night("--estimate", "--lookback-hours", "0")
+    assert 0 < likely(told, "the gate") < alone
+    assert likely(told, "sessions read for wishes") == len(names)
+
+
+def likely(told: Said, what: str) -> int:
+    """Calls."""
+    return sum(step["likely"]["calls"] for step in told["steps"] if step["step"] == what)
+
+
 def test_an_estimate_in_words(
     repo: Repository, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,7 +345,8 @@ def test_an_estimate_in_words(
     for budget, said in (
         ("2000000", "enough for the longest night"),
         ("40000", "likely enough; it would end the longest night at: "),
-        ("6000", "it would likely end the night at: the gate"),
+        ("11000", "it would likely end the night at: the gate"),
+        ("4000", "it would likely end the night at: sessions read for wishes"),
     ):
         monkeypatch.setenv("SKILLOPT_BUDGET_TOKENS", budget)
         assert cli.run([*words, "--backend", "metered"]) == 0
@@ -325,6 +360,11 @@ def test_an_estimate_in_words(
     assert f"What the model finds in the {len(PNPM)} sessions that it reads nobody knows before" in told
     assert cli.run([*words, "--backend", "mock"]) == 0
     assert "The simulation costs nothing" in " ".join(capsys.readouterr().out.split())
+    assert cli.run([*words, "--backend", "handoff"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Whoever answers costs nothing, and counts for no budget" in told
+    assert "is in no table" not in told
+    assert "leaves" not in told
 
 
 def test_what_is_on_a_tape_already_is_paid_once(tmp_path: Path) -> None:

@@ -352,8 +352,8 @@ TAPED = {"ANTHROPIC_API_KEY": "k", "SKILLOPT_REPLAY_RECORD": "anthropic"}
     ("backend", "environ", "told"),
     [
         *((name, *of) for name, of in REAL.items()),
-        ("anthropic", PRICED, "Budget.usd cannot be kept"),
-        ("cassette", TAPED, "Replay.cassette names no file"),
+        ("anthropic", PRICED, "budget.usd cannot be kept"),
+        ("cassette", TAPED, "replay.cassette names no file"),
         ("cassette", TAPED | {"SKILLOPT_REPLAY_CASSETTE": "."}, "Is a directory"),
     ],
 )

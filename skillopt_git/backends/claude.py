@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 from skillopt_git import programs
 from skillopt_git.backends.claude_environment import CLOUDS, KEYS, child_environment, secrets
@@ -30,6 +32,8 @@ MODEL = "sonnet"
 START = 30.0  # seconds that the program may need beside its calls
 THINKING = 8_000  # tokens beside those of the answer: newer models think first, and that counts as output
 OUTPUT_LIMIT = 16_000_000  # bytes; no answer is that long
+FOLDERS = "skillopt-claude-"  # the names of the temporary folders it works in begin so
+LEFT_BEHIND = 24 * 3600.0  # seconds after which such a folder is nobody's any more
 NO_TOOLS = "`claude -p` is given no tools here, so which ones were called cannot be checked"
 
 ABOUT = About(
@@ -75,6 +79,14 @@ def door(asked: Asked) -> Opened:
     return Opened(backend=backend, beyond=ABOUT.beyond, skipped=dict.fromkeys(sorted(tools), NO_TOOLS))
 
 
+def _sweep() -> None:
+    """What a run that was killed left behind, with what it asked; younger folders may be another run's."""
+    for folder in Path(gettempdir()).glob(f"{FOLDERS}*"):
+        with suppress(OSError):
+            if time.time() - folder.lstat().st_mtime > LEFT_BEHIND:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
 # --- a call ------------------------------------------------------------------------------------------------------
 
 
@@ -101,6 +113,7 @@ class ClaudeCode:
         return {"client": version(program) if program else ""}
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
+        _sweep()
         return [self._answer(request) for request in requests]
 
     @property
@@ -113,7 +126,7 @@ class ClaudeCode:
             return CallFailed("auth", f"{self.missing_key}, which is to hold the key, is not set")
         if program is None:
             return CallFailed("process", f"there is no `{NAME}` program on the PATH: install Claude Code and log in")
-        with TemporaryDirectory(prefix="skillopt-", ignore_cleanup_errors=True) as folder:
+        with TemporaryDirectory(prefix=FOLDERS, ignore_cleanup_errors=True) as folder:
             return self._told(_Call(program, Path(folder)), request)
 
     def _told(self, call: _Call, request: Request) -> Reply | CallFailed:

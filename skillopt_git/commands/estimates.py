@@ -55,9 +55,6 @@ def _usd(likely: float | None, most: float | None) -> str:
 def _sentences(found: Forecast) -> list[str]:
     lines = [
         "What other nights asked is remembered, and costs nothing again. No model was asked for this.",
-        f"Prices: {found.table}."
-        if None not in dollars(found.steps, found.price)
-        else f"The price of a model is in no table ({found.table}): budget.tokens limits it, budget.usd cannot.",
     ]
     if found.sessions:
         many = "the session" if found.sessions == 1 else f"the {found.sessions} sessions"
@@ -67,6 +64,14 @@ def _sentences(found: Forecast) -> list[str]:
         )
     if found.simulated:
         lines.append("The simulation costs nothing; the figures are those of a model in its place.")
+    elif found.free:
+        lines.append("Whoever answers costs nothing, and counts for no budget.")
+    elif None in dollars(found.steps, found.price):
+        lines.append(
+            f"The price of a model is in no table ({found.table}): budget.tokens limits it, budget.usd cannot."
+        )
+    else:
+        lines.append(f"Prices: {found.table}.")
     for cut in found.cuts:
         left = f"{cut.left:,.4f}" if "usd" in cut.limit else f"{cut.left:,.0f}"
         lines.append(f"{cut.limit} leaves {left}: {_cutting(cut.likely, cut.most)}")
