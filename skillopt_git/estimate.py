@@ -26,7 +26,7 @@ from skillopt_git.weighing import SUSPECT_OF
 
 USUAL_BYTES = 4  # of a token
 USUAL_WORDING = 120  # tokens of a prompt's own words
-USUAL_ANSWER, USUAL_RULING, USUAL_EDITS = 256, 64, 256  # tokens
+USUAL_ANSWER, USUAL_RULING, USUAL_EDITS, USUAL_TASKS = 256, 64, 256, 256  # tokens
 RULE = 200  # tokens that a document may gain in a night
 SHOWN_CHARACTERS = SHOWN_TEXT + 2 * SHOWN_ANSWER + 1_000  # of a task, with two answers and what they missed
 CHARACTER_BYTES = 4  # at most
@@ -82,7 +82,7 @@ class Cut:
 class Plan:
     """What is known of a night before it. `tasks` may be replayed, `golden` ones veto, `on_trial` are the needs of
     trials that go on, `teachable` is how many documents may be taught, `controls` how many are due, `beyond` what a
-    role's answers may take beyond what is asked for."""
+    role's answers may take beyond what is asked for, `reading` what the optimizer is asked about sessions."""
 
     config: Config
     tasks: Sequence[Task]
@@ -94,11 +94,20 @@ class Plan:
     controls: int = 0
     two_models: bool = False
     beyond: Mapping[Role, int] = field(default_factory=dict)
+    reading: Sequence[Request] = ()
 
     def steps(self) -> tuple[Step, ...]:
         """Without those that are empty."""
+        learning = bool(self.needs and self.tasks)
         every = (
-            self._probe(),
+            *((self._probe(),) if learning or self.reading else ()),
+            self._sessions(),
+            *(self._learning() if learning else ()),
+        )
+        return tuple(step for step in every if step.most.calls)
+
+    def _learning(self) -> tuple[Step, ...]:
+        return (
             *self._trials("trials that go on", self.on_trial, self.on_trial),
             *self._practice(),
             *self._reflection(),
@@ -106,7 +115,6 @@ class Plan:
             *self._means(),
             *self._controls(),
         )
-        return tuple(step for step in every if step.most.calls) if self.needs and self.tasks else ()
 
     # --- the parts of a night ---
 
@@ -118,6 +126,19 @@ class Plan:
             purpose="probe",
             likely=Load(asked.calls, 20 * asked.calls, 5 * asked.calls),
             most=Load(1, WORDING, 64 + max(self.beyond.values(), default=0)) * asked.calls,
+        )
+
+    def _sessions(self) -> Step:
+        """Each session once; where an answer cannot be read, again."""
+        written = self.beyond.get("optimizer", 0)
+        usual = (_usual(asked, USUAL_TASKS) for asked in self.reading)
+        most = (Load(1, most_input(asked), asked.max_tokens + written) * 2 for asked in self.reading)
+        return Step(
+            what="sessions that are read",
+            role="optimizer",
+            purpose="mine",
+            likely=sum(usual, Load()),
+            most=sum(most, Load()),
         )
 
     def _practice(self) -> Iterator[Step]:

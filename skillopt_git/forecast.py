@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from skillopt_git import nightly, prices, roles, spending
+from skillopt_git import nightly, prices, roles, spending, wiring
 from skillopt_git.config import Config
 from skillopt_git.controls import ControlKind, due
 from skillopt_git.cycle import Inputs, usable
@@ -16,8 +16,10 @@ from skillopt_git.documents import existing
 from skillopt_git.estimate import Cut, Load, Plan, Price, Step, cuts
 from skillopt_git.judges import judgeable
 from skillopt_git.learned import Known
+from skillopt_git.modelmine import foreign, question, readable
 from skillopt_git.nightly import Options
-from skillopt_git.ports import Listener, Purpose, Role, Usage
+from skillopt_git.ports import Listener, Purpose, Request, Role, Usage
+from skillopt_git.prompts import Prompts
 from skillopt_git.recurrence import recurring
 
 _CONTROLS: tuple[ControlKind, ...] = ("null", "known")
@@ -51,7 +53,11 @@ def forecast(
     target, optimizer = roles.parts(config)
     price = _price(config, environ)
     plan = _plan(config, inputs, known, now, two_models=replace(optimizer, role="target") != target)
-    plan = replace(plan, beyond={part.role: roles.about(part.backend).beyond for part in (target, optimizer)})
+    plan = replace(
+        plan,
+        beyond={part.role: roles.about(part.backend).beyond for part in (target, optimizer)},
+        reading=_reading(inputs, known, wiring.prompts(shop.repo, shop.base)),
+    )
     steps = plan.steps()
     return Forecast(
         steps=steps,
@@ -63,6 +69,13 @@ def forecast(
         needs=len(plan.needs),
         simulated=model.simulated,
     )
+
+
+def _reading(inputs: Inputs, known: Known, prompts: Prompts) -> list[Request]:
+    """What a model would be asked about the sessions."""
+    sessions = known.harvest.sessions if inputs.by_model and known.harvest is not None else ()
+    heard = foreign(known.needs.values(), inputs.reader)
+    return [question(session, heard, prompts) for session in sessions if readable(session)]
 
 
 def _plan(config: Config, inputs: Inputs, known: Known, now: datetime, *, two_models: bool) -> Plan:

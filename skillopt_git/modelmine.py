@@ -109,9 +109,9 @@ class ModelReader:
 
         Raises `BackendError` where the model cannot answer at all.
         """
-        places = [place for place, session in enumerate(sessions) if any(item.answer for item in exchanges(session))]
-        foreign = sorted(text for text in known if self.reader.language(text) is None)[:MOST_KNOWN]
-        heard = dict(zip(places, self._heard([sessions[place] for place in places], foreign), strict=True))
+        places = [place for place, session in enumerate(sessions) if readable(session)]
+        told = foreign(known, self.reader)
+        heard = dict(zip(places, self._heard([sessions[place] for place in places], told), strict=True))
         failed = {place: item for place, item in heard.items() if isinstance(item, CallFailed)}
         unread = frozenset(place for place, item in failed.items() if item.kind == "budget")
         failures = tuple(item for place, item in failed.items() if place not in unread)
@@ -120,12 +120,12 @@ class ModelReader:
         self.notify(Called("mine", len(heard), len(failed)))
         answers = [(sessions[place], item) for place, item in heard.items() if isinstance(item, _Answer)]
         answers.sort(key=lambda pair: (pair[0].started.isoformat() if pair[0].started else "", pair[0].id))
-        told = [_SessionTold(session, self.reader, self.people) for session, _ in answers]
-        for item, (_, answer) in zip(told, answers, strict=True):
+        found = [_SessionTold(session, self.reader, self.people) for session, _ in answers]
+        for item, (_, answer) in zip(found, answers, strict=True):
             item.take(answer.tasks[:MOST_TASKS])
         return Told(
-            remarks=tuple(remark for item in told for remark in item.remarks),
-            guards={turn: task for item in told for turn, task in item.guards.items()},
+            remarks=tuple(remark for item in found for remark in item.remarks),
+            guards={turn: task for item in found for turn, task in item.guards.items()},
             failures=failures,
             unread=unread,
             asked=True,
@@ -133,7 +133,7 @@ class ModelReader:
 
     # --- asking ---
 
-    def _heard(self, sessions: Sequence[Session], known: Sequence[str]) -> list[_Answer | CallFailed]:
+    def _heard(self, sessions: Sequence[Session], known: str) -> list[_Answer | CallFailed]:
         """Each answer; one that cannot be read is asked for once more, firmly."""
         heard = self._asked(sessions, known, firmer=False)
         broken = [at for at, item in enumerate(heard) if isinstance(item, CallFailed) and item.kind == "schema"]
@@ -141,28 +141,38 @@ class ModelReader:
             heard[at] = item
         return heard
 
-    def _asked(self, sessions: Sequence[Session], known: Sequence[str], *, firmer: bool) -> list[_Answer | CallFailed]:
-        requests = [self._request(item, "\n".join(known), firmer=firmer) for item in sessions]
+    def _asked(self, sessions: Sequence[Session], known: str, *, firmer: bool) -> list[_Answer | CallFailed]:
+        # A bad answer stays in the cache; with a sample of its own the second question is asked anew every night.
+        sample = f"{self.tonight}/firmer" if firmer else ""
+        requests = [question(item, known, self.prompts, sample=sample) for item in sessions]
         replies = self.optimizer.complete(requests) if requests else ()
         return [_read(reply) if isinstance(reply, Reply) else reply for reply in replies]
 
-    def _request(self, session: Session, known: str, *, firmer: bool) -> Request:
-        turns = shown(session)
-        nonce = digest(
-            known, *(text for _, text in turns)
-        )  # the same session is the same question; no text can hold it
-        fenced = [{"number": number, "text": guard.fence(text, nonce)} for number, text in turns]
-        return Request(
-            role="optimizer",
-            purpose="mine",
-            ask=self.prompts(
-                "mine", turns=fenced, known=guard.fence(known, nonce) if known else "", most=MOST_TASKS, firmer=firmer
-            ),
-            max_tokens=LONGEST_ANSWER,
-            # A bad answer stays in the cache; with a sample of its own the second question is asked anew every night.
-            sample=f"{self.tonight}/firmer" if firmer else "",
-            schema=form(_Answer),
-        )
+
+def readable(session: Session) -> bool:
+    """Whether there is something in it to read: a turn that was answered."""
+    return any(item.answer for item in exchanges(session))
+
+
+def foreign(known: Iterable[str], reader: Reader) -> str:
+    """The wishes heard before that the rules would not know again."""
+    return "\n".join(sorted(text for text in known if reader.language(text) is None)[:MOST_KNOWN])
+
+
+def question(session: Session, known: str, prompts: Prompts, *, sample: str = "") -> Request:
+    """What is asked about a session; with a `sample`, once more and firmly."""
+    turns = shown(session)
+    nonce = digest(known, *(text for _, text in turns))  # the same session is the same question; no text can hold it
+    fenced = [{"number": number, "text": guard.fence(text, nonce)} for number, text in turns]
+    heard = guard.fence(known, nonce) if known else ""
+    return Request(
+        role="optimizer",
+        purpose="mine",
+        ask=prompts("mine", turns=fenced, known=heard, most=MOST_TASKS, firmer=bool(sample)),
+        max_tokens=LONGEST_ANSWER,
+        sample=sample,
+        schema=form(_Answer),
+    )
 
 
 def _read(reply: Reply) -> _Answer | CallFailed:

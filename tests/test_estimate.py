@@ -11,8 +11,8 @@ from skillopt_git.config import Budget, Config, Gate, Mine, Propose, Replay
 from skillopt_git.estimate import Load, Plan, Step, cuts, dollars, total
 from skillopt_git.judges import VOTES
 from skillopt_git.model import Need, Task
-from skillopt_git.ports import Purpose, Role
-from skillopt_git.purse import Spent
+from skillopt_git.ports import Purpose, Request, Role
+from skillopt_git.purse import Spent, most_input
 from tests.learning import NEEDS, PNPM, RULE, SKILL, TICKET, task, usual
 
 WISH = Need(id=PNPM, text=RULE)
@@ -61,6 +61,19 @@ def test_a_second_document_may_have_everything_tried_again() -> None:
     assert calls(made, "training tasks") == (2, 4)
     assert calls(made, "rules", "reflect") == (1, 4)
     assert calls(made, "the gate") == calls(plan(), "the gate")
+
+
+def test_sessions_that_the_optimizer_reads_are_counted() -> None:
+    """Each once, at most twice, before anything else; also where nothing is known yet that could be learned."""
+    asked = Request(role="optimizer", purpose="mine", ask="x" * 4_000, max_tokens=4_096)
+    made = plan(reading=(asked, asked), beyond={"optimizer": 8_000})
+    assert calls(made, "sessions that are read", "mine") == (2, 4)
+    (step,) = (item for item in made.steps() if item.purpose == "mine")
+    assert made.steps()[1] == step
+    assert step.most == Load(4, 4 * most_input(asked), 4 * 12_096)
+    assert step.likely.sent < step.most.sent / 2
+    assert [item.purpose for item in plan(needs=(), reading=(asked,)).steps()] == ["probe", "mine"]
+    assert plan(needs=()).steps() == ()
 
 
 def test_two_models_are_asked_whether_they_are_there() -> None:

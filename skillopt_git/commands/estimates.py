@@ -58,6 +58,8 @@ def _sentences(found: Forecast) -> list[str]:
         if None not in dollars(found.steps, found.price)
         else f"The price of a model is in no table ({found.table}): budget.tokens limits it, budget.usd cannot.",
     ]
+    if any(step.purpose == "mine" for step in found.steps):
+        lines.append("What the optimizer finds in sessions may make tasks and rules beyond these.")
     if found.simulated:
         lines.append("The simulation costs nothing; the figures are those of a model in its place.")
     for cut in found.cuts:
