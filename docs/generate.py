@@ -124,6 +124,8 @@ reasons. Never: tool output, other files, tasks that are marked as personal.
 - Requests go to the backend's own hosts, or to `replay.base_url`. An address that an environment variable brings along
   may be there for another program: it counts only if its host is one of the backend's or in `replay.hosts` (exit 5).
 - Only this machine is spoken to without encryption (exit 5), and needs no `replay.send`. No redirect is followed.
+- Headers of the environment (`ANTHROPIC_CUSTOM_HEADERS`, `OPENAI_CUSTOM_HEADERS`) go with the environment's own address
+  alone: a key for another server may be among them. To `replay.base_url` they do not go, nor to Azure.
 - `claude` is a program of its own: what it does beside is told [below](#claude-claude-code-claude--p).
 - Keys come from the environment alone, and stand in no argument, file, log, cache or cassette.
 - A repository's settings can choose no backend, address, key or host, and cannot say what may be sent. They can name
@@ -134,7 +136,8 @@ reasons. Never: tool output, other files, tasks that are marked as personal.
 
 `budget.tokens`, `budget.usd` and `budget.minutes` bound a night, `budget.week_tokens`, `budget.week_usd` and
 `budget.week_minutes` seven days of this clone ([configuration.md](configuration.md#budget)). Each call reserves the
-most it may cost before it is made, so however many are under way, together they stay within every limit. At the limit
+most it may cost before it is made, so however many are under way, together they stay within every limit. What nobody
+told the price of, such as half an answer or one that came too late, counts as the most it may have cost. At the limit
 what is judged is finished, the rest is told, and the run ends with exit 0; the next night goes on from the answers that
 are there. Nothing is asked twice within a run, and an answer that is in the call cache costs nothing.
 
@@ -152,7 +155,8 @@ and reaches nothing else.
 
 One small call asks each model whether it is there, before anything is spent. Where it cannot answer, the run ends in
 the provider's own words, without keys, and records nothing. A call that may succeed another time is made again,
-`replay.retries` times. One that fails all the same is a missing answer: never an empty one, never a 0, never kept in
+`replay.retries` times; after a time-out only as far as the budget has room for it, for a model may have worked all that
+time. One that fails all the same is a missing answer: never an empty one, never a 0, never kept in
 the cache. Where too many are missing to say anything, the verdict is `invalid`, and another night tries again.
 
 | kind | what happened | exit at the start | exit where every answer is missing |
@@ -171,7 +175,7 @@ KINDS = {
     "rate": "too many requests, or the provider is overloaded (429, 529)",
     "network": "no connection, a reset, half an answer, an error of the server (5xx)",
     "timeout": "no whole answer within `replay.timeout` (also 408, 504)",
-    "refused": "the provider declined this one request: a content filter, or it is too long",
+    "refused": "the provider declined this one request: a content filter, a gateway that moderates, or it is too long",
     "truncated": "the answer was cut off at its limit",
     "empty": "an answer without text",
     "schema": "not what was asked for, twice: no JSON, or of another shape",

@@ -96,12 +96,14 @@ class Asked:
 class Opened:
     """A backend, and why some tasks cannot be put to it, by id. `together`: it wants what is asked at once in one call,
     and sees itself to how much of it is under way. `settle` is called when what was learned from it is recorded.
-    `beyond`: tokens that an answer may take beyond a request's `max_tokens`, for thoughts, say; `free`: it costs
-    nothing and counts for no budget. `shut`: why every call fails, where that is known without asking anybody."""
+    `beyond`: tokens that an answer may take beyond a request's `max_tokens`, for thoughts, say; `once`: after a
+    time-out it does not ask again by itself; `free`: it costs nothing and counts for no budget. `shut`: why every call
+    fails, where that is known without asking anybody."""
 
     backend: Backend
     together: bool = False
     beyond: int = 0
+    once: bool = False
     free: bool = False
     shut: CallFailed | None = None
     settle: Callable[[], None] = lambda: None

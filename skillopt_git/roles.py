@@ -227,6 +227,7 @@ def limited(
         rates=rates,
         together=opened.together,
         attempts=1 + config.replay.retries,
+        again=config.replay.retries if opened.once else 0,
         beyond=Beyond(received=opened.beyond),
     )
     return replace(opened, backend=paid)

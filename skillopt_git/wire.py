@@ -29,15 +29,26 @@ _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 _ALIVE = ((socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),)  # so that a long thought is not taken for a dead connection
 
 
+_TIMED_OUT = (408, 504)
+
+
 class TooLarge(Exception):
     """More came than any answer holds; the rest is not read."""
 
 
 def client(
-    address: str, seconds: float, *, largest: int = LARGEST, refuse: Callable[[str], Exception] = TooLarge
+    address: str,
+    seconds: float,
+    *,
+    largest: int = LARGEST,
+    refuse: Callable[[str], Exception] = TooLarge,
+    late: Callable[[str], Exception] | None = None,
 ) -> httpx2.Client:
     """Speaks to the server at `address`, and follows no redirect. An exchange ends within so many `seconds`, else with
     a time-out, and for what is larger than `largest` with what `refuse` makes of the reason.
+
+    The libraries ask again after a time-out. With `late`, which makes an error of it that is none of theirs, they do
+    not: a model may have worked all that time, and whoever pays for it has to be asked first.
 
     Raises `ConfigError` where the environment names a proxy that is none.
     """
@@ -48,7 +59,7 @@ def client(
             f"the proxy that the environment names cannot be used ({type(error).__name__})",
             "mend HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, such as http://proxy.example:3128",
         ) from None
-    bounded = Bounded(inner=inner, seconds=seconds, largest=largest, refuse=refuse)
+    bounded = Bounded(inner=inner, seconds=seconds, largest=largest, refuse=refuse, late=late)
     return httpx2.Client(transport=bounded, timeout=seconds, follow_redirects=False, trust_env=False)
 
 
@@ -77,14 +88,16 @@ class Bounded(httpx2.BaseTransport):
     seconds: float
     largest: int
     refuse: Callable[[str], Exception] = TooLarge
+    late: Callable[[str], Exception] | None = None
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         told: Future[httpx2.Response] = Future()
         Thread(target=self._tell, args=(request, told, time.monotonic() + self.seconds), daemon=True).start()
         try:
             return told.result(self.seconds)
-        except TimeoutError:
-            raise httpx2.ReadTimeout("the answer did not end in time", request=request) from None
+        except (TimeoutError, httpx2.TimeoutException):
+            told_late = "the answer did not end in time"
+            raise self.late(told_late) if self.late else httpx2.ReadTimeout(told_late, request=request) from None
 
     def close(self) -> None:
         self.inner.close()
@@ -105,7 +118,10 @@ class Bounded(httpx2.BaseTransport):
             raise
         finally:
             came.close()
-        return httpx2.Response(came.status_code, headers=self._passed_on(came.headers), content=body, request=request)
+        kept = self._passed_on(came.headers)
+        if self.late and came.status_code in _TIMED_OUT:
+            kept["x-should-retry"] = "false"
+        return httpx2.Response(came.status_code, headers=kept, content=body, request=request)
 
     def _parts(self, came: httpx2.Response, ends: float) -> Iterator[bytes]:
         size = 0

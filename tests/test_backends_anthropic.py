@@ -16,13 +16,16 @@ from hypothesis import strategies as st
 from skillopt_git import cli
 from skillopt_git.backends.anthropic import ABOUT, Claude, answer_of, door
 from skillopt_git.backends.anthropic_client import LARGEST, Line
+from skillopt_git.backends.budgeted import Budgeted
 from skillopt_git.backends.pooled import Pooled
-from skillopt_git.config import Replay
+from skillopt_git.config import Budget, Replay
 from skillopt_git.doors import PROBE, Asked, probe
 from skillopt_git.errors import ConfigError
 from skillopt_git.ids import canonical_json
 from skillopt_git.ports import Backend, CallFailed, Reply, Request, Role, Usage
+from skillopt_git.prices import Rates
 from skillopt_git.prompts import SHIPPED, Prompts
+from skillopt_git.purse import Purse
 from skillopt_git.redact import Redactor
 from tests.helpers import Repository
 from tests.modelserver import BATCHES, Broken, Given, ModelServer, Raw, Said, error, saying, serving, tokens
@@ -482,6 +485,20 @@ def test_a_server_that_keeps_silent_or_drips_is_left(
     assert (found.kind, found.retryable) == ("timeout", True)
     assert "within 0.3 s (replay.timeout)" in found.message
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("said", [Broken("hang", 30.0), error(504, "timeout_error", "Gateway"), Raw(408, "")])
+def test_a_time_out_is_not_asked_again_behind_the_purses_back(
+    server: ModelServer, opened: Callable[..., Backend], said: Given
+) -> None:
+    """A model may have worked all that time. With a purse it is asked again, each time with room for it."""
+    server.script = saying(said, said, "Here")
+    backend = opened(timeout=0.3, retries=2)
+    assert failure(backend).kind == "timeout"
+    assert len(server.asked) == 1
+    paid = Budgeted(inner=backend, purse=Purse(Budget()), rates=Rates(), attempts=3, again=2)
+    assert isinstance(one(paid), Reply)
+    assert len(server.asked) == 3
 
 
 def test_an_answer_that_is_too_large_is_not_read_to_its_end(

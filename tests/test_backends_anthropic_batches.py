@@ -548,6 +548,15 @@ def test_results_that_cannot_be_read_stay_to_be_read(
     assert len(server.heard(BATCHES)) == 1
 
 
+def test_a_look_that_takes_too_long_is_taken_again(server: ModelServer, opened: Open) -> None:
+    """Nothing is paid for it."""
+    late = iter([Broken("hang", 30.0)] * 2)
+    server.before = lambda call: next(late, None) if call.path.endswith("/results") else None
+    assert texts(opened(timeout=0.4, retries=2).complete(ASKS)) == ["To 0", "To 1", "To 2"]
+    server.before = lambda call: Broken("hang", 30.0) if call.path.endswith("/results") else None
+    assert texts(opened(timeout=0.4, retries=1).complete(ASKS)) == ["timeout"] * 3
+
+
 def test_a_result_that_is_missing_is_missing(server: ModelServer, opened: Open) -> None:
     """The others are there. It may have been cut off on its way, so it is looked for again."""
 

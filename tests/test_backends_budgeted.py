@@ -10,7 +10,7 @@ from skillopt_git.backends.budgeted import WORKED, Beyond, Budgeted
 from skillopt_git.backends.pooled import Pooled
 from skillopt_git.backends.scripted import Scripted
 from skillopt_git.config import Budget
-from skillopt_git.ports import CallFailed, FailureKind, Purpose, Reply, Request, Usage
+from skillopt_git.ports import NOTHING, CallFailed, FailureKind, Purpose, Reply, Request, Usage
 from skillopt_git.prices import Rates, rates
 from skillopt_git.purse import Amount, Purse, Used, most_input
 
@@ -172,6 +172,33 @@ def test_a_time_out_counts_for_every_attempt() -> None:
     backend = budgeted(CallFailed("timeout", "no"), attempts=3)
     backend.complete([ask()])
     assert backend.purse.spent.tokens == 3 * MOST
+
+
+@pytest.mark.parametrize(("room", "asked_for", "kind"), [(9, 3, "timeout"), (2, 2, "timeout"), (1, 1, "timeout")])
+def test_after_a_time_out_each_further_attempt_is_reserved(room: int, asked_for: int, kind: FailureKind) -> None:
+    """As often as is set, and as there is room: a model may have worked on each."""
+    backend = budgeted(
+        CallFailed("timeout", "no", retryable=True), attempts=3, again=2, budget=Budget(tokens=room * MOST)
+    )
+    (found,) = backend.complete([ask()])
+    assert isinstance(found, CallFailed)
+    assert (found.kind, len(asked(backend)), backend.purse.spent.tokens) == (kind, asked_for, asked_for * MOST)
+
+
+def test_an_answer_after_a_time_out_is_one() -> None:
+    """What did not pass is not asked again, nor what is under way yet, nor what goes together."""
+    told: list[Reply | CallFailed] = [CallFailed("timeout", "no", retryable=True), Reply(text="done", usage=EACH)]
+    given = iter(told)
+    backend = budgeted(inner=Scripted(script=lambda _: next(given), model=HAIKU), again=2)
+    assert isinstance(backend.complete([ask()])[0], Reply)
+    assert backend.purse.spent.tokens == MOST + 350
+    for failure in (CallFailed("rate", "no", retryable=True), CallFailed("timeout", "later", True, NOTHING)):
+        other = budgeted(failure, again=2)
+        assert other.complete([ask()]) == [failure]
+        assert len(asked(other)) == 1
+    many = budgeted(CallFailed("timeout", "no"), again=2, together=True)
+    many.complete([ask(1), ask(2)])
+    assert len(asked(many)) == 2
 
 
 def test_half_an_answer_counts_for_every_attempt() -> None:

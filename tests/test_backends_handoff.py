@@ -160,7 +160,18 @@ def test_it_is_a_model_that_varies(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "left",
-    [None, "", " \n\t\n", "\ufeff\n", handoff.EMPTY, f"Use pnpm.\n{handoff.EMPTY}", f"> {handoff.EMPTY.strip()} ok"],
+    [
+        None,
+        "",
+        " \n\t\n",
+        "\ufeff\n",
+        handoff.EMPTY,
+        f"Use pnpm.\n{handoff.EMPTY}",
+        f"> {handoff.EMPTY.strip()} ok",
+        handoff.EMPTY.lower(),
+        handoff.EMPTY.replace("ANSWER", "REPLY"),
+        f"Use pnpm.\n[{handoff.PLACEHOLDER.title()}]",
+    ],
 )
 def test_what_is_not_answered_waits_on(folder: Path, left: str | None) -> None:
     """Missing, empty, or with the place-holder still in it: it never becomes an answer. It is not written over."""

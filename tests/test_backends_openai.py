@@ -512,9 +512,10 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
     opened: Open, api: Api, how: Literal["hang", "trickle"]
 ) -> None:
     """Nor one that comes by the byte, each in time."""
-    backend, _ = opened(Broken(how), api=api, timeout=0.4)
+    backend, server = opened(Broken(how), api=api, timeout=0.4, retries=2)
     found = failure(backend)
     assert (found.kind, found.retryable) == ("timeout", True)
+    assert len(server.heard) == 1  # whoever pays for it has to be asked first
     assert found.message == "127.0.0.1: no answer in 0.4 seconds (replay.timeout)"
 
 

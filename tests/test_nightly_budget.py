@@ -299,6 +299,9 @@ def test_an_estimate_asks_no_model_and_bounds_what_a_night_then_asks(
     assert record["tokens"] <= most["input_tokens"] + most["output_tokens"]
     assert record["cost_usd"] <= most["cost_usd"]
     assert told["total"]["likely"]["cost_usd"] < most["cost_usd"]
+    read = sum(request.purpose == "mine" for request in metered.asked)
+    (step,) = (item for item in told["steps"] if item["purpose"] == "mine")
+    assert 0 < step["likely"]["calls"] <= read <= step["most"]["calls"]
 
 
 def test_an_estimate_knows_what_memory_holds_back(repo: Repository, home: Path, night: Callable[..., Said]) -> None:
@@ -355,6 +358,7 @@ def test_an_estimate_in_words(
         assert f"budget.tokens leaves {int(budget):,}: " in told
     assert "the gate" in told
     assert "metered claude-haiku-4-5" in told
+    assert "What the optimizer finds in sessions may make tasks and rules beyond these." in told
     assert "The price of a model is in no table (genai-prices " in told
     assert "The simulation costs nothing" not in told
     assert f"What the model finds in the {len(PNPM)} sessions that it reads nobody knows before" in told

@@ -74,7 +74,10 @@ def test_what_a_door_says_of_its_calls_is_reserved() -> None:
     door = replace(opened(together=True), beyond=8_192)
     paid = roles.limited(door, roles.parts(config)[0], config, Purse(Budget()), {}).backend
     assert isinstance(paid, Budgeted)
-    assert (paid.together, paid.beyond.received, paid.attempts) == (True, 8_192, 3)
+    assert (paid.together, paid.beyond.received, paid.attempts, paid.again) == (True, 8_192, 3, 0)
+    once = roles.limited(replace(door, once=True), roles.parts(config)[0], config, Purse(Budget()), {}).backend
+    assert isinstance(once, Budgeted)
+    assert (once.attempts, once.again) == (3, 2)
 
 
 def test_what_costs_nothing_needs_no_price() -> None:

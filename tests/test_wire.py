@@ -95,6 +95,22 @@ def test_what_takes_too_long_times_out_though_each_part_is_quick(start: bytes, d
     assert time.monotonic() - began < 3
 
 
+@pytest.mark.parametrize("drop", [b" ", b""], ids=["drip", "silence"])
+def test_a_time_out_may_be_an_error_of_ones_own(drop: bytes) -> None:
+    """Which the libraries do not know, and so do not ask again by themselves."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n" if drop else b""
+    with telling(dripping(head, drop)) as (address, heard), pytest.raises(KeyError, match="did not end in time"):
+        wire.client(address, 0.3, late=KeyError).get(address)
+    assert len(heard) == 1
+
+
+@pytest.mark.parametrize(("status", "again"), [("408 Late", False), ("504 Late", False), ("503 No", True)])
+def test_a_gateways_time_out_is_one_too(status: str, again: bool) -> None:
+    """A model may have worked behind it."""
+    with telling(said(status=status)) as (address, _), wire.client(address, 5.0, late=KeyError) as client:
+        assert client.get(address).headers.get("x-should-retry") == (None if again else "false")
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_of_what_is_too_large_the_rest_is_not_read(packed: bool) -> None:
     """However much more there would be; unpacked, it counts as large as it is."""

@@ -325,7 +325,7 @@ def door(asked: Asked) -> Opened:
         lessons=Lessons(thinks=_thinks(model)),
     )
     shut = line if isinstance(line, CallFailed) else None
-    opened = Opened(backend=claude, together=chosen.batch, beyond=ABOUT.beyond, shut=shut)
+    opened = Opened(backend=claude, together=chosen.batch, beyond=ABOUT.beyond, once=True, shut=shut)
     return replace(opened, settle=batches.settle) if batches is not None else opened
 
 

@@ -28,6 +28,10 @@ LARGEST = 64 * 2**20  # bytes of one answer; a night's whole batch is a fraction
 BATCHES = "/v1/messages/batches"
 
 
+class Late(AnthropicError):
+    """No whole answer came in time. The library does not ask again by itself."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Line:
     """What can be asked of the provider. An answer is the body that came; `clean` takes the key, and other secrets, out
@@ -56,7 +60,7 @@ class Line:
         """The batches there are, the newest first: those after the one of that id, "" for the newest of all."""
         page: Callable[..., Any] = self.sdk.messages.batches.with_raw_response.list
         place = {"after_id": after} if after else {}
-        return self._told(lambda: page(limit=1000, **place).http_response.content)
+        return self._patiently(lambda: page(limit=1000, **place).http_response.content)
 
     def look(self, batch: str) -> bytes | CallFailed | None:
         """How a batch is getting on; None where the provider knows none of that id."""
@@ -72,7 +76,15 @@ class Line:
     def results(self, batch: str) -> bytes | CallFailed:
         """One line a request. Asked for where all else is, whatever address the provider names: no other host gets
         the key."""
-        return self._told(lambda: self.sdk.get(f"{BATCHES}/{batch}/results", cast_to=bytes))
+        return self._patiently(lambda: self.sdk.get(f"{BATCHES}/{batch}/results", cast_to=bytes))
+
+    def _patiently(self, ask: Callable[[], bytes]) -> bytes | CallFailed:
+        """Also after a time-out, for nothing is paid for a look."""
+        tries = (self._told(ask) for _ in range(1 + self.retries))
+        told = next(tries)
+        while isinstance(told, CallFailed) and told.kind == "timeout" and (again := next(tries, None)) is not None:
+            told = again
+        return told
 
     def _told(self, ask: Callable[[], bytes]) -> bytes | CallFailed:
         try:
@@ -98,7 +110,7 @@ def line(
 ) -> Line:
     """`bearer`: the key is a token, not a key of the API. `secrets`: what else may open something. Nothing is traced,
     whatever the environment says: traces would carry what was said to yet another place."""
-    http = wire.client(base_url, timeout, largest=LARGEST, refuse=AnthropicError)
+    http = wire.client(base_url, timeout, largest=LARGEST, refuse=AnthropicError, late=Late)
     sdk = Anthropic(
         api_key=None if bearer else key,
         auth_token=key if bearer else None,
@@ -137,7 +149,7 @@ def _meaning(error: AnthropicError, timeout: float) -> tuple[int | None, str, st
     match error:
         case APIStatusError():
             return error.status_code, _words(error), error.error_code or str(error.type or "")
-        case APITimeoutError():
+        case APITimeoutError() | Late():
             return 408, f"no whole answer within {timeout:g} s (replay.timeout)", ""
         case APIConnectionError():
             return None, f"{error.message} {error.__cause__ or ''}", ""

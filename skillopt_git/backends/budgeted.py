@@ -32,13 +32,15 @@ class Beyond:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budgeted(Around):
     """`together`: the inner backend wants what is asked at once in one call; else each request is reserved, asked and
-    settled before the next. `attempts` are made at most before a time-out is told of."""
+    settled before the next. A door makes so many `attempts` at most before a failure is told of; one that does not ask
+    again by itself after a time-out is asked `again` from here, so that each attempt is reserved."""
 
     inner: Backend
     purse: Purse
     rates: Rates
     together: bool = False
     attempts: int = 1
+    again: int = 0
     beyond: Beyond = field(default_factory=Beyond)
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
@@ -49,8 +51,16 @@ class Budgeted(Around):
             taken = self.purse.take(wanted)
             if isinstance(taken, str):
                 return [*results, *(CallFailed("budget", taken) for _ in left)]
-            results += self._asked(left[:taken], wanted[:taken])
+            results += self._persistently(left[:taken], wanted[:taken])
         return results
+
+    def _persistently(self, requests: Sequence[Request], reserved: Sequence[Amount]) -> list[Reply | CallFailed]:
+        answers = self._asked(requests, reserved)
+        for _ in range(self.again):
+            if len(requests) > 1 or not _timed_out(answers[0]) or isinstance(self.purse.take(reserved), str):
+                break
+            answers = self._asked(requests, reserved)
+        return answers
 
     def _expected(self, request: Request) -> Usage:
         """The most that a call can take. What is sent is priced as if all of it were put into a prompt cache."""
@@ -98,8 +108,9 @@ class Budgeted(Around):
             return Amount()
         if isinstance(answer, CallFailed) and self.purse.closed:
             return reserved
-        if isinstance(answer, CallFailed) and (answer.kind == "timeout" or (answer.kind, usage) == _TORN):
-            return sum([reserved] * self.attempts, Amount())
+        if isinstance(answer, CallFailed) and (_timed_out(answer) or (answer.kind, usage) == _TORN):
+            times = 1 if self.again and _timed_out(answer) else self.attempts
+            return sum([reserved] * times, Amount())
         if usage is None:
             return reserved if isinstance(answer, CallFailed) and answer.kind in WORKED else Amount()
         tokens = usage.input_tokens + usage.output_tokens if _told(usage) else reserved.tokens
@@ -113,6 +124,10 @@ def _told(usage: Usage) -> bool:
 def _unpaid(answer: Reply | CallFailed) -> bool:
     """Whether it is known that no model worked. For an answer one did, whatever is told of it."""
     return isinstance(answer, CallFailed) and answer.usage == NOTHING
+
+
+def _timed_out(answer: Reply | CallFailed) -> bool:
+    return isinstance(answer, CallFailed) and answer.kind == "timeout" and not _unpaid(answer)
 
 
 _TORN = ("network", Usage())  # half an answer came

@@ -22,7 +22,9 @@ from skillopt_git.prompts import Prompts
 from skillopt_git.whole import write
 
 PLACEHOLDER = "ANSWER-GOES-HERE"  # a text that holds it is no answer, whatever else it holds
-EMPTY = f"[{PLACEHOLDER}: the whole answer in place of this line]\n"
+_INSTEAD = "the whole answer in place of this line"
+EMPTY = f"[{PLACEHOLDER}: {_INSTEAD}]\n"
+_MARKS = (PLACEHOLDER.casefold().encode(), _INSTEAD.encode())  # one may have been written over, or in other letters
 LONGEST = 1_000_000  # bytes of an answer
 DIGITS = 16
 
@@ -91,7 +93,8 @@ class Handoff:
                 data = file.read(LONGEST + 1)
         except FileNotFoundError:
             return None
-        return None if not data.removeprefix(BOM_UTF8).strip() or PLACEHOLDER.encode() in data else data
+        left = any(mark in data.lower() for mark in _MARKS)
+        return None if left or not data.removeprefix(BOM_UTF8).strip() else data
 
     # --- prompts ---
 

@@ -59,7 +59,7 @@ def door(asked: Asked) -> Opened:
         secrets=secrets_of(asked, key, address),
         told={} if address == USUAL else {"host": place(address)},
     )
-    return Opened(backend=calls, beyond=room(asked.model))
+    return Opened(backend=calls, beyond=room(asked.model), once=True)
 
 
 # --- what is needed ----------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def door(asked: Asked) -> Opened:
         secrets=secrets,
         told={"host": place(endpoint)},
     )
-    return Opened(backend=calls, beyond=room(asked.model))
+    return Opened(backend=calls, beyond=room(asked.model), once=True)
 
 
 def endpoint_of(asked: Asked) -> str:

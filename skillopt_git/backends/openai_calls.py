@@ -34,6 +34,10 @@ _TOOLLESS = (400, 404, 422, 500, 501)  # the statuses under which servers say th
 _SCHEMALESS = ("response_format", "text.format", "schema", "structured", "grammar", "guided")
 
 
+class Late(openai.OpenAIError):
+    """No whole answer came in time. The library does not ask again by itself."""
+
+
 class NoToken(Exception):
     """Nobody vouches for us, so there is nothing to call with."""
 
@@ -57,7 +61,7 @@ def client(asked: Asked, base_url: str, key: str | Callable[[], str], *, headers
             max_retries=asked.replay.retries,
             timeout=seconds,
             default_headers=cast("Mapping[str, str]", _only_at(base_url)),
-            http_client=wire.client(base_url, seconds),
+            http_client=wire.client(base_url, seconds, late=Late),
         )
 
 
@@ -73,7 +77,7 @@ def dated_client(asked: Asked, endpoint: str, version: str, key: str | Callable[
             max_retries=asked.replay.retries,
             timeout=seconds,
             default_headers=cast("Mapping[str, str]", _only_at(endpoint)),
-            http_client=wire.client(endpoint, seconds),
+            http_client=wire.client(endpoint, seconds, late=Late),
         )
 
 
@@ -140,7 +144,7 @@ class Calls:
     def _ask(self, question: Question) -> Outcome:
         try:
             content = self._post(question)
-        except openai.APITimeoutError:
+        except (openai.APITimeoutError, Late):
             return CallFailed("timeout", f"{self.server.host}: no answer in {self._seconds}", retryable=True)
         except openai.APIConnectionError as error:
             failure = self._failed(None, str(error.__cause__ or error))
