@@ -125,6 +125,7 @@ def _tasks(kinds: list[Any]) -> tuple[Task, ...]:
     ),
     replay=st.builds(
         Replay,
+        backend=st.just("anthropic"),
         dream_rollouts=st.integers(1, 2),
         dream_factor=st.integers(0, 2),
         recall_k=st.integers(0, 2),

@@ -358,7 +358,7 @@ def test_an_estimate_in_words(
         assert f"budget.tokens leaves {int(budget):,}: " in told
     assert "the gate" in told
     assert "metered claude-haiku-4-5" in told
-    assert "What the optimizer finds in sessions may make tasks and rules beyond these." in told
+    assert "What the model finds in " in told
     assert "The price of a model is in no table (genai-prices " in told
     assert "The simulation costs nothing" not in told
     assert f"What the model finds in the {len(PNPM)} sessions that it reads nobody knows before" in told

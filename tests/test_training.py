@@ -60,8 +60,8 @@ def training(target: Answer) -> tuple[Training, Scripted]:
     tasks = (task(0, "train"), task(1, "train"))
     judge = models(backend, tasks).judge
 
-    def again(tasks: Any, documents: Any, sample: str = "") -> Any:
-        return replay(tasks, documents, target=backend, judge=judge, sample=sample, notify=lambda _: None)
+    def again(rounds: Any) -> Any:
+        return replay(rounds, target=backend, judge=judge, notify=lambda _: None)
 
     bench = Bench(
         target=backend,
