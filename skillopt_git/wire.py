@@ -18,6 +18,7 @@ from functools import cache
 from threading import Thread
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
+from weakref import finalize
 
 import httpx2
 
@@ -60,7 +61,9 @@ def client(
             "mend HTTPS_PROXY, HTTP_PROXY or ALL_PROXY, such as http://proxy.example:3128",
         ) from None
     bounded = Bounded(inner=inner, seconds=seconds, largest=largest, refuse=refuse, late=late)
-    return httpx2.Client(transport=bounded, timeout=seconds, follow_redirects=False, trust_env=False)
+    made = httpx2.Client(transport=bounded, timeout=seconds, follow_redirects=False, trust_env=False)
+    finalize(made, bounded.close)  # the libraries hang together in circles, which are cleared away in no order
+    return made
 
 
 _trust = cache(httpx2.create_ssl_context)  # whom the system, or SSL_CERT_FILE, trusts; reading them takes a while

@@ -138,6 +138,24 @@ def test_whoever_is_interrupted_asks_for_no_more_and_leaves(monkeypatch: pytest.
     assert len(begun) == 3
 
 
+def test_what_ends_within_a_moment_is_waited_for_whichever_call_it_is() -> None:
+    """Also the one that was being waited for when the signal came."""
+    leaving, ended = threading.Event(), list[str]()
+
+    def script(request: Request) -> Reply:
+        if request.ask == "2":
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        leaving.wait(5)
+        time.sleep(0.2)
+        ended.append(request.ask)
+        return Reply(text=request.ask)
+
+    with pytest.raises(KeyboardInterrupt):
+        Pooled(inner=Scripted(script=script), jobs=3, leave=leaving.set).complete(asks())
+
+    assert sorted(ended) == [*"012"]
+
+
 def test_each_answer_is_told_one_after_the_other() -> None:
     """Of many that take long, somebody who watches sees how far they are."""
     heard: list[LearningEvent] = []

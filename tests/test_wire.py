@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -206,3 +208,28 @@ def test_a_proxy_that_is_none_is_told_without_what_opens_it(monkeypatch: pytest.
     with pytest.raises(ConfigError, match="the proxy that the environment names cannot be used") as caught:
         wire.client("https://models.example", 1.0)
     assert "secret" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_a_client_that_nobody_holds_leaves_no_connection_open() -> None:
+    """Also one that hangs together with others in a circle, as those of the libraries do."""
+    over = threading.Event()
+
+    class Holder:
+        """Of a client, and of itself."""
+
+        def __init__(self, address: str) -> None:
+            self.itself, self.client = self, wire.client(address, 5)
+
+    def tells(caller: socket.socket) -> None:
+        caller.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+        over.wait(5)
+
+    with telling(tells) as (address, _), warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        holder = Holder(address)
+        assert holder.client.get(address).text == "hello"
+        del holder
+        gc.collect()
+        over.set()
+
+    assert [str(item.message) for item in found if item.category is ResourceWarning] == []

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from weakref import finalize
 
 from anthropic import (
     Anthropic,
@@ -110,14 +109,13 @@ def line(
 ) -> Line:
     """`bearer`: the key is a token, not a key of the API. `secrets`: what else may open something. Nothing is traced,
     whatever the environment says: traces would carry what was said to yet another place."""
-    http = wire.client(base_url, timeout, largest=LARGEST, refuse=AnthropicError, late=Late)
     sdk = Anthropic(
         api_key=None if bearer else key,
         auth_token=key if bearer else None,
         base_url=base_url,
         timeout=timeout,
         max_retries=retries,
-        http_client=http,
+        http_client=wire.client(base_url, timeout, largest=LARGEST, refuse=AnthropicError, late=Late),
         open_telemetry=False,
     )
 
@@ -128,9 +126,7 @@ def line(
             text = text.replace(secret, "[key]")
         return redact(text)
 
-    made = Line(sdk=sdk, once=sdk.with_options(max_retries=0), timeout=timeout, retries=retries, clean=clean)
-    finalize(made, http.close)  # the library hangs together in circles, which are cleared away in no order
-    return made
+    return Line(sdk=sdk, once=sdk.with_options(max_retries=0), timeout=timeout, retries=retries, clean=clean)
 
 
 def offered(schema: dict[str, Any]) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from time import monotonic
 
 from skillopt_git.around import Around
@@ -58,39 +58,42 @@ class Pooled(Around):
         raises is raised here, once the others have ended what they had begun."""
         left, faults, telling = deque(places), list[BaseException](), Lock()
 
-        def work() -> None:
-            while _hopeless(into) is None and (place := _next(left)) is not None:
-                try:
+        def work(over: Event) -> None:
+            try:
+                while _hopeless(into) is None and (place := _next(left)) is not None:
                     answer = self._one(requests[place])
                     with telling:
                         into[place] = answer
                         self.notify(Asking(requests[place].purpose, len(into), len(requests)))
-                except BaseException as fault:  # noqa: BLE001 - a thread has nobody to raise it to
-                    faults.append(fault)
-                    left.clear()
+            except BaseException as fault:  # noqa: BLE001 - a thread has nobody to raise it to
+                faults.append(fault)
+                left.clear()
+            finally:
+                over.set()
 
-        threads = [Thread(target=work, daemon=True) for _ in range(min(self.jobs, len(places)))]
+        under_way: list[Event] = []  # a thread that is joined when a signal comes is taken for one that has ended
         try:
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            for _ in range(min(self.jobs, len(places))):
+                under_way.append(Event())
+                Thread(target=work, args=under_way[-1:], daemon=True).start()
+            for over in under_way:
+                over.wait()
         except BaseException:  # broken off: what was not begun never is
             left.clear()
-            self._let_go(threads)
+            self._let_go(under_way)
             raise
         if faults:
             raise faults[0]
 
-    def _let_go(self, threads: Sequence[Thread]) -> None:
+    def _let_go(self, under_way: Sequence[Event]) -> None:
         """A moment for what ends by itself, or because it is ended, so that it is kept, counted and cleared away."""
         until = monotonic() + MOMENT
         while True:
             self.leave()
-            alive = [thread for thread in threads if thread.is_alive()]
-            if not alive or monotonic() > until:
+            still = next((over for over in under_way if not over.is_set()), None)
+            if still is None or monotonic() > until:
                 return
-            alive[0].join(MOMENT / 20)
+            still.wait(MOMENT / 20)
 
     def _one(self, request: Request) -> Reply | CallFailed:
         (result,) = self.inner.complete([request])
