@@ -13,7 +13,7 @@ import pytest
 
 from skillopt_git import cli
 from tests.helpers import Repository
-from tests.nights import Run, arguments
+from tests.nights import Place, Run, arguments
 from tests.standins import StandIns
 
 pytest_plugins = ["tests.rig.fixtures"]
@@ -56,6 +56,11 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def repo(tmp_path: Path) -> Repository:
     """A real repository on `main` with one commit (`README.md`)."""
     return Repository.create(tmp_path / "acme-api", {"README.md": "# acme-api\n"})
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    return Place(tmp_path_factory.mktemp("place") / "now", tmp_path_factory.mktemp("kept"))
 
 
 @pytest.fixture
