@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 
 from skillopt_git import cli
 from tests.helpers import Repository
-from tests.nights import Place, Run, arguments
+from tests.nights import Place, Run, arguments, sessions
 from tests.standins import StandIns
 
 pytest_plugins = ["tests.rig.fixtures"]
@@ -52,21 +52,28 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", guarded)
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Repository:
-    """A real repository on `main` with one commit (`README.md`)."""
-    return Repository.create(tmp_path / "acme-api", {"README.md": "# acme-api\n"})
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """For what tests of a module start from, and take long to make: the repository and the home of a test that uses it
+    are in there."""
     return Place(tmp_path_factory.mktemp("place") / "now", tmp_path_factory.mktemp("kept"))
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return request.getfixturevalue("place").cleared() if "place" in request.fixturenames else tmp_path
+
+
+@pytest.fixture
+def repo(folder: Path) -> Repository:
+    """A real repository on `main` with one commit (`README.md`)."""
+    return Repository.create(folder / "acme-api", {"README.md": "# acme-api\n"})
+
+
+@pytest.fixture
+def home(folder: Path) -> Path:
     """Where this test's agent keeps its sessions."""
-    return tmp_path / "claude"
+    return folder / "claude"
 
 
 @pytest.fixture
@@ -77,6 +84,20 @@ def invoke(capsys: pytest.CaptureFixture[str], repo: Repository, home: Path) -> 
         capsys.readouterr()
         assert cli.run([*arguments(verb, args, repo, home), "--json"]) == code, capsys.readouterr()
         return dict(json.loads(capsys.readouterr().out))
+
+    return call
+
+
+@pytest.fixture
+def first_run(place: Place, repo: Repository, home: Path, invoke: Run) -> Callable[..., dict[str, Any]]:
+    """The first run over some dialogues: for all tests of a module that begin with it, it is the same one."""
+
+    def call(dialogues: Sequence[Sequence[str]]) -> dict[str, Any]:
+        def made() -> dict[str, Any]:
+            sessions(home, repo, dialogues)
+            return invoke("run")
+
+        return place.start(f"{len(dialogues)} dialogues", made)
 
     return call
 

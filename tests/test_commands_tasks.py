@@ -46,10 +46,9 @@ def types(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 @pytest.fixture
-def known(repo: Repository, home: Path, invoke: Run) -> list[dict[str, Any]]:
+def known(invoke: Run, first_run: Run) -> list[dict[str, Any]]:
     """The tasks of a night in which a wish recurred."""
-    sessions(home, repo, PNPM)
-    invoke("run")
+    first_run(PNPM)
     return list(invoke("tasks list")["tasks"])
 
 

@@ -29,16 +29,6 @@ BEGAN = datetime.now(UTC)
 
 
 @pytest.fixture
-def repo(place: Place) -> Repository:
-    return Repository.create(place.cleared() / "acme-api", {"README.md": "# acme-api\n"})
-
-
-@pytest.fixture
-def home(place: Place) -> Path:
-    return place.path / "claude"
-
-
-@pytest.fixture
 def hub(repo: Repository, place: Place, monkeypatch: pytest.MonkeyPatch) -> Hub:
     """A forge for the repository, which has its server as `origin`."""
     server = place.path / "server.git"
@@ -59,7 +49,10 @@ class Night:
     place: Place
     count: Iterator[int]
 
-    def __call__(
+    def __call__(self, *script: Any, **told: Any) -> Ran:
+        return self.run(*script, **told)
+
+    def run(
         self,
         script: Any = obedient,
         *,
@@ -79,7 +72,7 @@ class Night:
 
         def made() -> tuple[Ran, dict[str, Any]]:
             sessions(self.home, self.repo, dialogues)
-            return Night.__call__(replace(self, count=iter([0]))), vars(self.hub)
+            return replace(self, count=iter([0])).run(), vars(self.hub)
 
         ran, hub = self.place.start(f"{len(dialogues)} dialogues", made)
         assert next(self.count) == 0
