@@ -133,6 +133,7 @@ def test_init_refuses_an_action_that_is_no_commit(repo: Repository, say: Say) ->
     assert not (repo.path / ".skillopt.toml").exists()
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_init_wrote_does_not_stand_in_the_way_of_adopting(
     repo: Repository, home: Path, say: Say, invoke: Run
 ) -> None:
@@ -151,6 +152,7 @@ def test_what_init_wrote_does_not_stand_in_the_way_of_adopting(
 # --- run ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_run_and_dry_run_print_their_report(repo: Repository, home: Path, say: Say) -> None:
     """What it found, where the branch is and how to go on; a dry run says that it wrote nothing."""
     sessions(home, repo, PNPM)
@@ -320,6 +322,7 @@ def test_a_rejection_for_the_wrong_place_leaves_the_other_document(
     assert {edit["target"] for edit in moved["edits"]} == {SKILL}
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_secret_in_a_reason_is_refused_before_anything_is_written(say: Say, invoke: Run, first_run: Run) -> None:
     """Exit 5, naming place and kind and not the value; the proposal stays open."""
     first_run(PNPM)

@@ -21,6 +21,7 @@ def _lines(value: object) -> list[str]:
     return value
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_night_in_a_dirty_repository_changes_nothing_of_the_users(repo: Repository, home: Path, invoke: Run) -> None:
     """Index, work tree, HEAD, stash, hooks and config stay byte for byte; the branch can be adopted."""
     repo.write({"stashed.txt": "stash me"})
@@ -53,6 +54,7 @@ def test_a_night_in_a_dirty_repository_changes_nothing_of_the_users(repo: Reposi
     assert len(repo.git("log", "-1", "--format=%P").split()) == 2
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_commits_carry_the_evidence(repo: Repository, first_run: Run) -> None:
     """One commit an edit, with trailers that lead to evidence in the ledger; a second build is the same commit."""
     found = first_run(PNPM)
@@ -73,6 +75,7 @@ def test_commits_carry_the_evidence(repo: Repository, first_run: Run) -> None:
     assert found["commits"] == [repo.git("rev-parse", found["branch"]).strip()]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_second_night_proposes_nothing_and_moves_nothing(invoke: Run, first_run: Run) -> None:
     """What is open is not proposed again, and a night without new evidence writes neither branch nor body."""
     first = first_run(PNPM)
@@ -110,6 +113,7 @@ def test_what_was_rejected_stays_rejected_in_other_words(
     assert invoke("run")["branch"] == f"{branch}-2"
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_plain_git_merge_and_revert_are_noticed(repo: Repository, invoke: Run, first_run: Run) -> None:
     """Merging with git adopts; reverting the merge unlearns, and the rule is held back; reverting that adopts again."""
     branch = first_run(PNPM)["branch"]
@@ -152,6 +156,7 @@ def test_what_was_merged_here_and_not_pushed_is_decided_and_costs_no_night(
     assert invoke("run")["branch"] == f"{branch}-2"
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_squash_merge_is_noticed_by_content(repo: Repository, invoke: Run, first_run: Run) -> None:
     """Adoption is told by what the base says, not by which commits it has."""
     branch = first_run(PNPM)["branch"]
@@ -192,6 +197,7 @@ def test_revert_unlearns_one_rule_by_content(repo: Repository, invoke: Run, firs
     assert invoke("run")["reason"] == "all_suppressed"
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_rejecting_one_edit_rebuilds_the_branch_without_it(repo: Repository, invoke: Run, first_run: Run) -> None:
     """The other edit stays proposed, on the same branch, as a commit of its own."""
     found = first_run([*PNPM, *TICKET])
@@ -206,6 +212,7 @@ def test_rejecting_one_edit_rebuilds_the_branch_without_it(repo: Repository, inv
     assert invoke("show", found["branch"])["open"] is True
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_branch_somebody_committed_to_is_left_alone(
     repo: Repository, home: Path, invoke: Run, first_run: Run
 ) -> None:
@@ -327,6 +334,7 @@ def test_researcher_tasks_reach_one_in_a_night_and_keep_it(
     assert third["reason"] == "no_edits"
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_researcher_tasks_from_transcripts(repo: Repository, home: Path, invoke: Run) -> None:
     """The same twelve as sessions in which the answers were turned down."""
     said = ["No, wrap the final answer in <answer></answer> tags", "No, cite each paper as [arXiv:ID]"]
@@ -504,6 +512,7 @@ def test_a_general_wish_goes_to_the_memory_and_a_skill_only_night_makes_no_memor
     assert repo.git("ls-tree", "-r", "--name-only", found["branch"]).split() == ["CLAUDE.md", "README.md"]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_an_open_proposal_is_adopted_over_a_neighbouring_change(repo: Repository, home: Path, invoke: Run) -> None:
     """When the only conflict is inside the learned block, the edits are applied again by content."""
     repo.commit("Learn by hand", {SKILL: _skill("Answer briefly")})
@@ -572,6 +581,7 @@ def test_private_files_are_for_their_owner_only(repo: Repository, first_run: Run
     assert [path.name for path in loose if path.name != "lock"] == []
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_damaged_private_file_is_kept_aside(repo: Repository, invoke: Run, first_run: Run) -> None:
     """A corrupt bank is neither trusted nor lost, the splits come back from the ledger, and the run says so."""
     first_run(PNPM)
@@ -603,6 +613,7 @@ def test_a_word_that_is_denied_later_goes_from_what_is_known(
     assert "Globex" not in repo.git("log", "-p", str(ran["branch"]))
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_an_agent_that_is_not_there_is_missed_only_if_somebody_asked_for_it(
     repo: Repository, home: Path, invoke: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
