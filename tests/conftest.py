@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,18 @@ pytest_plugins = ["tests.rig.fixtures"]
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One for each test. Numbered here: pytest looks through thousands of folders for the next number."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / f"home{number}" for number in count())
+
+
 @pytest.fixture(autouse=True)
-def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def isolated(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fresh HOME; no `GIT_*`, `SKILLOPT_*` or agent variable of the machine reaches a test."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     agents = ("CLAUDE", "CODEX", "COPILOT", "ANTHROPIC", "OPENAI_", "AZURE_")
     for name in list(os.environ):
         if name.startswith(("GIT_", "SKILLOPT_", "GITHUB_", "GH_", "XDG_", *agents)):
