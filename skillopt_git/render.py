@@ -105,8 +105,8 @@ _LINE_START = re.compile(r"^(?:(?=[-+=>:/])|(\d{1,9})(?=[.)](?: |$)))")
 
 def _visible(text: str) -> str:
     """No escape sequences and no control characters but tab and line feed; what cannot be seen as `<U+XXXX>`."""
-    if text.isascii() and text.isprintable():
-        return text
+    if text.replace("\n", "").replace("\t", "").isprintable() and not _UNSEEN.search(text):
+        return text  # nearly always, and each character of another script would be looked at by itself
     return _NOT_ASCII.sub(_shown, _LINE_END.sub("\n", _ANSI.sub("", text)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from skillopt_git.errors import ConfigError, SafetyError, UsageError
@@ -137,13 +138,19 @@ def _remote_default(repo: GitRepo, remote: str | None) -> Base | None:
 
 
 def _local(repo: GitRepo) -> Base:
-    head = repo.head_branch()
-    own = [head] if head and not head.startswith(_OURS) else []
-    usual = [f"refs/heads/{name}" for name in (repo.setting("init.defaultBranch"), "main", "master") if name]
-    for ref in [*own, *usual]:
+    for ref in _usual(repo):
         commit = repo.resolve(ref)
         if commit:
             return Base(ref.removeprefix("refs/heads/"), commit)
     if not repo.refs("refs/heads"):
         raise UsageError("there are no commits yet", "commit something first: a proposal needs a branch to go to")
     raise UsageError("there is no branch to propose to", "set propose.base to the name of one")
+
+
+def _usual(repo: GitRepo) -> Iterator[str]:
+    """The branches that proposals may be meant for, the likeliest first."""
+    head = repo.head_branch()
+    if head and not head.startswith(_OURS):
+        yield head
+    for name in filter(None, (repo.setting("init.defaultBranch"), "main", "master")):
+        yield f"refs/heads/{name}"

@@ -7,7 +7,8 @@ import importlib
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from skillopt_git import cli
 from tests.helpers import Repository
-from tests.nights import Run, arguments
+from tests.nights import Place, Run, arguments, sessions
 from tests.standins import StandIns
 
 pytest_plugins = ["tests.rig.fixtures"]
@@ -37,10 +38,18 @@ def pytest_collection(session: pytest.Session) -> None:
             importlib.import_module(f"tests.{name}")
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One for each test. Numbered here: pytest looks through thousands of folders for the next number."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / f"home{number}" for number in count())
+
+
 @pytest.fixture(autouse=True)
-def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def isolated(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fresh HOME; no `GIT_*`, `SKILLOPT_*` or agent variable of the machine reaches a test."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     agents = ("CLAUDE", "CODEX", "COPILOT", "ANTHROPIC", "OPENAI_", "AZURE_")
     for name in list(os.environ):
         if name.startswith(("GIT_", "SKILLOPT_", "GITHUB_", "GH_", "XDG_", *agents)):
@@ -68,16 +77,28 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", guarded)
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """For what tests of a module start from, and take long to make: the repository and the home of a test that uses it
+    are in there."""
+    return Place(tmp_path_factory.mktemp("place") / "now", tmp_path_factory.mktemp("kept"))
+
+
 @pytest.fixture
-def repo(tmp_path: Path) -> Repository:
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return request.getfixturevalue("place").cleared() if "place" in request.fixturenames else tmp_path
+
+
+@pytest.fixture
+def repo(folder: Path) -> Repository:
     """A real repository on `main` with one commit (`README.md`)."""
-    return Repository.create(tmp_path / "acme-api", {"README.md": "# acme-api\n"})
+    return Repository.create(folder / "acme-api", {"README.md": "# acme-api\n"})
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(folder: Path) -> Path:
     """Where this test's agent keeps its sessions."""
-    return tmp_path / "claude"
+    return folder / "claude"
 
 
 @pytest.fixture
@@ -88,6 +109,20 @@ def invoke(capsys: pytest.CaptureFixture[str], repo: Repository, home: Path) -> 
         capsys.readouterr()
         assert cli.run([*arguments(verb, args, repo, home), "--json"]) == code, capsys.readouterr()
         return dict(json.loads(capsys.readouterr().out))
+
+    return call
+
+
+@pytest.fixture
+def first_run(place: Place, repo: Repository, home: Path, invoke: Run) -> Callable[..., dict[str, Any]]:
+    """The first run over some dialogues: for all tests of a module that begin with it, it is the same one."""
+
+    def call(dialogues: Sequence[Sequence[str]]) -> dict[str, Any]:
+        def made() -> dict[str, Any]:
+            sessions(home, repo, dialogues)
+            return invoke("run")
+
+        return place.start(f"{len(dialogues)} dialogues", made)
 
     return call
 

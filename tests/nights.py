@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from skillopt_git.commands.demo import write_sessions
 from skillopt_git.ports import Reply, Request
@@ -31,6 +34,32 @@ ALWAYS = [
 RULE, OTHER = "Use pnpm, not npm", "Put the ticket number in branch names"
 
 Run = Callable[..., dict[str, Any]]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder that tests of a module use one after the other. What several of them start from is made once and put
+    back for the next, at the same path: sessions and remotes are known by theirs."""
+
+    path: Path
+    kept: Path
+    told: dict[str, Any] = field(default_factory=dict)
+
+    def cleared(self) -> Path:
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.path.mkdir()
+        return self.path
+
+    def start(self, name: str, make: Callable[[], T]) -> T:
+        """The folder as `make` left it, and what that returned."""
+        if name in self.told:
+            shutil.rmtree(self.path)
+            shutil.copytree(self.kept / name, self.path, symlinks=True)
+        else:
+            self.told[name] = deepcopy(make())
+            shutil.copytree(self.path, self.kept / name, symlinks=True)
+        return deepcopy(self.told[name])  # type: ignore[no-any-return]
 
 
 def obedient(request: Request) -> Reply:

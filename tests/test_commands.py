@@ -133,6 +133,7 @@ def test_init_refuses_an_action_that_is_no_commit(repo: Repository, say: Say) ->
     assert not (repo.path / ".skillopt.toml").exists()
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_init_wrote_does_not_stand_in_the_way_of_adopting(
     repo: Repository, home: Path, say: Say, invoke: Run
 ) -> None:
@@ -151,6 +152,7 @@ def test_what_init_wrote_does_not_stand_in_the_way_of_adopting(
 # --- run ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_run_and_dry_run_print_their_report(repo: Repository, home: Path, say: Say) -> None:
     """What it found, where the branch is and how to go on; a dry run says that it wrote nothing."""
     sessions(home, repo, PNPM)
@@ -246,10 +248,9 @@ def test_show_knows_branches_runs_and_diagnostics(repo: Repository, home: Path, 
     assert "known" in say("show", "../../../etc/passwd", code=2)
 
 
-def test_show_tells_what_became_of_a_settled_proposal(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+def test_show_tells_what_became_of_a_settled_proposal(say: Say, first_run: Run) -> None:
     """The page stays readable after the decision, with the outcome of each edit."""
-    sessions(home, repo, PNPM)
-    branch = invoke("run")["branch"]
+    branch = first_run(PNPM)["branch"]
     say("adopt")
 
     assert "adopted on" in say("show", branch)
@@ -321,12 +322,10 @@ def test_a_rejection_for_the_wrong_place_leaves_the_other_document(
     assert {edit["target"] for edit in moved["edits"]} == {SKILL}
 
 
-def test_a_secret_in_a_reason_is_refused_before_anything_is_written(
-    repo: Repository, home: Path, say: Say, invoke: Run
-) -> None:
+@pytest.mark.no_cover  # much work, and no line that others do not reach
+def test_a_secret_in_a_reason_is_refused_before_anything_is_written(say: Say, invoke: Run, first_run: Run) -> None:
     """Exit 5, naming place and kind and not the value; the proposal stays open."""
-    sessions(home, repo, PNPM)
-    invoke("run")
+    first_run(PNPM)
     secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
 
     told = say("reject", "--reason", f"because of {secret}", code=5)
@@ -357,10 +356,9 @@ def test_a_failure_is_one_json_document_too(tmp_path: Path, verb: str, capsys: p
 
 
 @pytest.mark.no_cover  # much work, and no line that others do not reach
-def test_no_verb_but_adopt_touches_the_users_files(repo: Repository, home: Path, invoke: Run) -> None:
+def test_no_verb_but_adopt_touches_the_users_files(repo: Repository, home: Path, invoke: Run, first_run: Run) -> None:
     """In a dirty repository all others leave work tree, index, HEAD, stash and config byte for byte."""
-    sessions(home, repo, [*PNPM, *TICKET])
-    edits = invoke("run")["edits"]
+    edits = first_run([*PNPM, *TICKET])["edits"]
     invoke("adopt")
     repo.write({"stashed.txt": "x"})
     repo.git("add", "stashed.txt")
@@ -400,29 +398,26 @@ def ledger_line(repo: Repository, line: str) -> None:
 
 @pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize("verb", ["run", "status", "show", "log", "adopt", "rejections list"])
-def test_a_ledger_of_a_newer_tool_is_refused(repo: Repository, home: Path, invoke: Run, verb: str) -> None:
+def test_a_ledger_of_a_newer_tool_is_refused(repo: Repository, invoke: Run, verb: str, first_run: Run) -> None:
     """With the advice to update, by every verb that reads it."""
-    sessions(home, repo, PNPM)
-    invoke("run")
+    first_run(PNPM)
     ledger_line(repo, '{"v": 2, "id": "0000000000000000", "weather": "fine"}')
 
     assert "newer tool" in invoke(verb, code=2)["error"]["message"]
 
 
-def test_damaged_lines_of_the_ledger_are_passed_over(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+def test_damaged_lines_of_the_ledger_are_passed_over(repo: Repository, say: Say, invoke: Run, first_run: Run) -> None:
     """What can be read counts, and the count of the rest is told."""
-    sessions(home, repo, PNPM)
-    branch = invoke("run")["branch"]
+    branch = first_run(PNPM)["branch"]
     ledger_line(repo, '{"v": 1, "id": "00')
 
     assert "Passed over in the ledger: 1 damaged line." in say("status")
     assert invoke("show")["branch"] == branch
 
 
-def test_a_report_of_another_clone_is_told_as_such(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+def test_a_report_of_another_clone_is_told_as_such(repo: Repository, say: Say, first_run: Run) -> None:
     """The ledger knows the run; the report stayed where it was made."""
-    sessions(home, repo, PNPM)
-    run = invoke("run")["run"]
+    run = first_run(PNPM)["run"]
     shutil.rmtree(repo.path / ".git" / "skillopt" / "reports")
 
     assert f"the report of {run} is not on this machine" in say("show", run, code=2)
@@ -430,10 +425,9 @@ def test_a_report_of_another_clone_is_told_as_such(repo: Repository, home: Path,
     assert "Use pnpm, not npm" in say("show")
 
 
-def test_damaged_diagnostics_are_an_error_and_no_crash(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
+def test_damaged_diagnostics_are_an_error_and_no_crash(repo: Repository, say: Say, first_run: Run) -> None:
     """The file was cut off."""
-    sessions(home, repo, PNPM)
-    run = invoke("run")["run"]
+    run = first_run(PNPM)["run"]
     (repo.path / ".git" / "skillopt" / "reports" / run / "diagnostics.json").write_text('{"v": 1')
 
     assert "are damaged" in say("show", run, "--diagnostics", code=2)

@@ -196,6 +196,7 @@ def test_of_the_checks_of_several_wishes_each_is_told_with_its_own(repo: Reposit
     assert told.count("checked only together with another wish\n") == 1
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_is_personal_is_counted_and_not_shown(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
     """Neither to a person nor in the record."""
     sessions(home, repo, [*PNPM, *TICKET])

@@ -108,6 +108,7 @@ def pushed(server: Repository) -> set[str]:
     return set(server.git("for-each-ref", "--format=%(refname)", "refs/heads/sleep", "refs/skillopt").split())
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_night_pushes_only_when_told_to_and_simulations_only_when_allowed(
     repo: Repository, server: Repository, home: Path, invoke: Run
 ) -> None:

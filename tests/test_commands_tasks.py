@@ -46,10 +46,9 @@ def types(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
 
 @pytest.fixture
-def known(repo: Repository, home: Path, invoke: Run) -> list[dict[str, Any]]:
+def known(invoke: Run, first_run: Run) -> list[dict[str, Any]]:
     """The tasks of a night in which a wish recurred."""
-    sessions(home, repo, PNPM)
-    invoke("run")
+    first_run(PNPM)
     return list(invoke("tasks list")["tasks"])
 
 
@@ -64,6 +63,7 @@ def private(repo: Repository) -> Private:
 # --- looking -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_tasks_are_listed_with_their_marks_and_by_need(repo: Repository, home: Path, say: Say, invoke: Run) -> None:
     """Nothing at first; then split, origin, marks, ask and rule, of all or of one need."""
     assert "No tasks are known yet" in say("tasks list")
@@ -123,6 +123,7 @@ def test_a_personal_wish_does_not_wait(say: Say, invoke: Run) -> None:
     assert invoke("tasks list", "--waiting")["waiting"] == []
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_task_is_shown_with_what_was_said(known: list[dict[str, Any]], say: Say, invoke: Run) -> None:
     """All there is to it, and the quoted turns it came from."""
     task = next(item for item in known if item["ask"] == ASK)
@@ -156,6 +157,7 @@ def test_a_task_is_written_once(repo: Repository, say: Say, invoke: Run) -> None
     assert stat.S_IMODE((private(repo).folder / "bank.json").stat().st_mode) == 0o600
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_written_task_counts_in_the_next_night(repo: Repository, invoke: Run) -> None:
     """Two of them are a wish that recurs: one is learned from, the other judges."""
     for ask in ("Install everything afresh", "Upgrade react to version 19", ASK):
@@ -192,6 +194,7 @@ def test_a_golden_task_that_is_personal_is_told_to_be_of_no_use(
 # --- marks -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_golden_is_put_on_and_taken_off_and_outlives_a_night(
     known: list[dict[str, Any]], say: Say, invoke: Run
 ) -> None:
@@ -281,6 +284,7 @@ def test_each_task_is_shown_and_asked_about(
     assert say("tasks review") == "There is nothing to review.\n"
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_the_end_of_the_input_is_no_yes(known: list[dict[str, Any]], types: Callable[[str], None], say: Say) -> None:
     """Whoever leaves has not agreed."""
     types("")

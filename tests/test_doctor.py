@@ -556,6 +556,7 @@ def test_a_setting_that_leads_nowhere_is_an_error_too(
 # --- the memory --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_the_memory_and_the_last_night_are_told(
     repo: Repository, home: Path, doctor: Doctor, page: Callable[..., str], invoke: Run
 ) -> None:
@@ -585,6 +586,7 @@ def test_the_memory_and_the_last_night_are_told(
     assert "  you: Alice Example <alice@example.invalid>\n" in told
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_proposal_that_was_merged_is_not_open(
     repo: Repository, home: Path, doctor: Doctor, say: Callable[..., str], invoke: Run
 ) -> None:

@@ -152,6 +152,7 @@ def test_the_present_guidance_is_shown_as_what_would_be_replaced() -> None:
     assert "Old wisdom" in fenced(backend.asked[0].ask)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(rule=HOSTILE.filter(str.strip), text=HOSTILE, refused=HOSTILE.filter(bool))
 def test_no_text_gets_out_of_its_fence(rule: str, text: str, refused: str) -> None:
     """Rules come from a ledger that is shared."""

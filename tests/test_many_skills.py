@@ -80,6 +80,7 @@ def test_each_rule_lands_in_its_file_and_all_in_one_proposal(
     assert all(part in page for part in (PACKAGES, BRANCHES, "CLAUDE.md", RULE, OTHER, GENERAL))
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_is_adopted_is_learned(repo: Repository, home: Path, invoke: Run) -> None:
     """The skills of the base are what tasks are answered under, so the next night finds nothing more to say."""
     repo.commit("Write skills", BY_HAND)

@@ -22,6 +22,7 @@ def _lines(value: object) -> list[str]:
     return value
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_night_in_a_dirty_repository_changes_nothing_of_the_users(repo: Repository, home: Path, invoke: Run) -> None:
     """Index, work tree, HEAD, stash, hooks and config stay byte for byte; the branch can be adopted."""
     repo.write({"stashed.txt": "stash me"})
@@ -54,11 +55,10 @@ def test_a_night_in_a_dirty_repository_changes_nothing_of_the_users(repo: Reposi
     assert len(repo.git("log", "-1", "--format=%P").split()) == 2
 
 
-def test_commits_carry_the_evidence(repo: Repository, home: Path, invoke: Run) -> None:
+@pytest.mark.no_cover  # much work, and no line that others do not reach
+def test_commits_carry_the_evidence(repo: Repository, first_run: Run) -> None:
     """One commit an edit, with trailers that lead to evidence in the ledger; a second build is the same commit."""
-    sessions(home, repo, PNPM)
-
-    found = invoke("run")
+    found = first_run(PNPM)
 
     trailers = dict(
         line.split(": ", 1)
@@ -76,13 +76,13 @@ def test_commits_carry_the_evidence(repo: Repository, home: Path, invoke: Run) -
     assert found["commits"] == [repo.git("rev-parse", found["branch"]).strip()]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_second_night_proposes_nothing_and_moves_nothing(
-    repo: Repository, home: Path, invoke: Run, say: Callable[..., str]
+    invoke: Run, first_run: Run, say: Callable[..., str]
 ) -> None:
     """What is open is not proposed again, and a night without new evidence writes neither branch nor body; every verb
     that tells of it says so in words."""
-    sessions(home, repo, PNPM)
-    first = invoke("run")
+    first = first_run(PNPM)
     body = invoke("show", first["branch"])["body"]
 
     second = invoke("run")
@@ -108,10 +108,11 @@ def test_whoever_adopts_a_simulated_proposal_is_told(repo: Repository, home: Pat
     assert "came from a simulation" in invoke("adopt", branch)["said"][-1]
 
 
-def test_what_was_rejected_stays_rejected_in_other_words(repo: Repository, home: Path, invoke: Run) -> None:
+def test_what_was_rejected_stays_rejected_in_other_words(
+    repo: Repository, home: Path, invoke: Run, first_run: Run
+) -> None:
     """The branch goes, its tip is anchored, and neither the rule nor another wording for the need comes back."""
-    sessions(home, repo, PNPM)
-    branch = invoke("run")["branch"]
+    branch = first_run(PNPM)["branch"]
     tip = repo.git("rev-parse", branch).strip()
 
     invoke("reject", "--reason", "not here")
@@ -130,10 +131,10 @@ def test_what_was_rejected_stays_rejected_in_other_words(repo: Repository, home:
     assert invoke("run")["branch"] == f"{branch}-2"
 
 
-def test_a_plain_git_merge_and_revert_are_noticed(repo: Repository, home: Path, invoke: Run) -> None:
+@pytest.mark.no_cover  # much work, and no line that others do not reach
+def test_a_plain_git_merge_and_revert_are_noticed(repo: Repository, invoke: Run, first_run: Run) -> None:
     """Merging with git adopts; reverting the merge unlearns, and the rule is held back; reverting that adopts again."""
-    sessions(home, repo, PNPM)
-    branch = invoke("run")["branch"]
+    branch = first_run(PNPM)["branch"]
 
     repo.git("merge", "--quiet", "--no-ff", "--no-edit", branch)
 
@@ -173,10 +174,10 @@ def test_what_was_merged_here_and_not_pushed_is_decided_and_costs_no_night(
     assert invoke("run")["branch"] == f"{branch}-2"
 
 
-def test_a_squash_merge_is_noticed_by_content(repo: Repository, home: Path, invoke: Run) -> None:
+@pytest.mark.no_cover  # much work, and no line that others do not reach
+def test_a_squash_merge_is_noticed_by_content(repo: Repository, invoke: Run, first_run: Run) -> None:
     """Adoption is told by what the base says, not by which commits it has."""
-    sessions(home, repo, PNPM)
-    branch = invoke("run")["branch"]
+    branch = first_run(PNPM)["branch"]
 
     repo.git("merge", "--quiet", "--squash", branch)
     repo.git("commit", "--quiet", "-m", "Squashed")
@@ -185,10 +186,9 @@ def test_a_squash_merge_is_noticed_by_content(repo: Repository, home: Path, invo
 
 
 @pytest.mark.no_cover  # much work, and no line that others do not reach
-def test_a_branch_deleted_by_hand_is_expired_and_may_come_back(repo: Repository, home: Path, invoke: Run) -> None:
+def test_a_branch_deleted_by_hand_is_expired_and_may_come_back(repo: Repository, invoke: Run, first_run: Run) -> None:
     """Deleting is not rejecting: the next night proposes the rule again on a branch of another name."""
-    sessions(home, repo, PNPM)
-    branch = invoke("run")["branch"]
+    branch = first_run(PNPM)["branch"]
 
     repo.git("branch", "--quiet", "-D", branch)
 
@@ -198,10 +198,9 @@ def test_a_branch_deleted_by_hand_is_expired_and_may_come_back(repo: Repository,
 
 
 @pytest.mark.no_cover  # much work, and no line that others do not reach
-def test_revert_unlearns_one_rule_by_content(repo: Repository, home: Path, invoke: Run) -> None:
+def test_revert_unlearns_one_rule_by_content(repo: Repository, invoke: Run, first_run: Run) -> None:
     """`revert` makes a branch, `--now` merges it; the neighbour in the block stays."""
-    sessions(home, repo, [*PNPM, *TICKET])
-    edits = {edit["text"]: edit["id"] for edit in invoke("run")["edits"]}
+    edits = {edit["text"]: edit["id"] for edit in first_run([*PNPM, *TICKET])["edits"]}
     assert set(edits) == {"Use pnpm, not npm", "Put the ticket number in branch names"}
     invoke("adopt")
 
@@ -216,10 +215,10 @@ def test_revert_unlearns_one_rule_by_content(repo: Repository, home: Path, invok
     assert invoke("run")["reason"] == "all_suppressed"
 
 
-def test_rejecting_one_edit_rebuilds_the_branch_without_it(repo: Repository, home: Path, invoke: Run) -> None:
+@pytest.mark.no_cover  # much work, and no line that others do not reach
+def test_rejecting_one_edit_rebuilds_the_branch_without_it(repo: Repository, invoke: Run, first_run: Run) -> None:
     """The other edit stays proposed, on the same branch, as a commit of its own."""
-    sessions(home, repo, [*PNPM, *TICKET])
-    found = invoke("run")
+    found = first_run([*PNPM, *TICKET])
     assert len(found["commits"]) == 2
     pnpm = next(edit["id"] for edit in found["edits"] if "pnpm" in edit["text"])
 
@@ -231,10 +230,12 @@ def test_rejecting_one_edit_rebuilds_the_branch_without_it(repo: Repository, hom
     assert invoke("show", found["branch"])["open"] is True
 
 
-def test_a_branch_somebody_committed_to_is_left_alone(repo: Repository, home: Path, invoke: Run) -> None:
+@pytest.mark.no_cover  # much work, and no line that others do not reach
+def test_a_branch_somebody_committed_to_is_left_alone(
+    repo: Repository, home: Path, invoke: Run, first_run: Run
+) -> None:
     """A reviewer's commit freezes the branch: new edits wait, and say so."""
-    sessions(home, repo, PNPM)
-    branch = invoke("run")["branch"]
+    branch = first_run(PNPM)["branch"]
     repo.git("switch", "--quiet", branch)
     repo.commit("Word it better", {"notes.md": "mine\n"})
     tip = repo.git("rev-parse", branch).strip()
@@ -249,10 +250,9 @@ def test_a_branch_somebody_committed_to_is_left_alone(repo: Repository, home: Pa
     assert any("wait" in note and "committed" in note for note in found["notes"])
 
 
-def test_a_later_night_adds_to_the_open_proposal(repo: Repository, home: Path, invoke: Run) -> None:
+def test_a_later_night_adds_to_the_open_proposal(repo: Repository, home: Path, invoke: Run, first_run: Run) -> None:
     """One open proposal: its first commit keeps its sha, the new edit comes on top."""
-    sessions(home, repo, PNPM)
-    first = invoke("run")
+    first = first_run(PNPM)
     sessions(home, repo, [*PNPM, *TICKET])
 
     second = invoke("run")
@@ -352,6 +352,7 @@ def test_researcher_tasks_reach_one_in_a_night_and_keep_it(
     assert third["reason"] == "no_edits"
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_researcher_tasks_from_transcripts(repo: Repository, home: Path, invoke: Run) -> None:
     """The same twelve as sessions in which the answers were turned down."""
     said = ["No, wrap the final answer in <answer></answer> tags", "No, cite each paper as [arXiv:ID]"]
@@ -451,11 +452,10 @@ def test_unknown_names_list_the_known_ones(
 
 
 def test_a_run_that_broke_off_before_publishing_is_finished_by_the_next(
-    repo: Repository, home: Path, invoke: Run
+    repo: Repository, invoke: Run, first_run: Run
 ) -> None:
     """The ledger knows the proposal; the branch and its `published` event are made without learning anew."""
-    sessions(home, repo, PNPM)
-    first = invoke("run")
+    first = first_run(PNPM)
     tip = repo.git("rev-parse", first["branch"]).strip()
     recorded = repo.git("rev-parse", "refs/skillopt/ledger~1").strip()
     repo.git("update-ref", "refs/skillopt/ledger", recorded)
@@ -530,6 +530,7 @@ def test_a_general_wish_goes_to_the_memory_and_a_skill_only_night_makes_no_memor
     assert repo.git("ls-tree", "-r", "--name-only", found["branch"]).split() == ["CLAUDE.md", "README.md"]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_an_open_proposal_is_adopted_over_a_neighbouring_change(repo: Repository, home: Path, invoke: Run) -> None:
     """When the only conflict is inside the learned block, the edits are applied again by content."""
     repo.commit("Learn by hand", {SKILL: _skill("Answer briefly")})
@@ -551,10 +552,9 @@ def _skill(*rules: str) -> str:
     return f"---\nname: skillopt-sleep-learned\ndescription: Learned.\n---\n\n{start}\n{lines}{end}\n"
 
 
-def test_adopt_refuses_to_overwrite_local_changes(repo: Repository, home: Path, invoke: Run) -> None:
+def test_adopt_refuses_to_overwrite_local_changes(repo: Repository, invoke: Run, first_run: Run) -> None:
     """The merge would overwrite an untracked file: git's words, and nothing is touched."""
-    sessions(home, repo, PNPM)
-    invoke("run")
+    first_run(PNPM)
     repo.write({SKILL: "mine\n"})
     before = snapshot(repo)
 
@@ -589,10 +589,9 @@ def test_two_runs_at_once_are_one_at_a_time(repo: Repository, home: Path, invoke
     assert "at work" in error["message"]
 
 
-def test_private_files_are_for_their_owner_only(repo: Repository, home: Path, invoke: Run) -> None:
+def test_private_files_are_for_their_owner_only(repo: Repository, first_run: Run) -> None:
     """No group or world permission on anything under the private folder."""
-    sessions(home, repo, PNPM)
-    invoke("run")
+    first_run(PNPM)
 
     private = repo.path / ".git" / "skillopt"
     loose = [path for path in [private, *private.rglob("*")] if path.stat().st_mode & 0o077]
@@ -600,10 +599,10 @@ def test_private_files_are_for_their_owner_only(repo: Repository, home: Path, in
     assert [path.name for path in loose if path.name != "lock"] == []
 
 
-def test_a_damaged_private_file_is_kept_aside(repo: Repository, home: Path, invoke: Run) -> None:
+@pytest.mark.no_cover  # much work, and no line that others do not reach
+def test_a_damaged_private_file_is_kept_aside(repo: Repository, invoke: Run, first_run: Run) -> None:
     """A corrupt bank is neither trusted nor lost, the splits come back from the ledger, and the run says so."""
-    sessions(home, repo, PNPM)
-    invoke("run")
+    first_run(PNPM)
     bank = repo.path / ".git" / "skillopt" / "bank.json"
     before = {task["id"]: task["split"] for task in json.loads(bank.read_text())["tasks"]}
     bank.write_text('{"v": 1, "tas')
@@ -632,6 +631,7 @@ def test_a_word_that_is_denied_later_goes_from_what_is_known(
     assert "Globex" not in repo.git("log", "-p", str(ran["branch"]))
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_an_agent_that_is_not_there_is_missed_only_if_somebody_asked_for_it(
     repo: Repository, home: Path, invoke: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

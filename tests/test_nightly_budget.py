@@ -90,6 +90,7 @@ def test_a_run_tells_what_it_used(repo: Repository, home: Path, night: Callable[
     assert invoke("status")["spent_week"]["tokens"] == calls * ONE
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_where_the_price_is_known_it_is_told(
     repo: Repository, home: Path, night: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
 ) -> None:

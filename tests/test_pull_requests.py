@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,18 @@ from skillopt_git.nightly import Options, Ran
 from skillopt_git.ports import Reply, Request
 from tests.forge import GUEST, STALE, Hub
 from tests.helpers import Repository
-from tests.nights import OTHER, PNPM, RULE, SKILL, TICKET, Run, obedient, sessions, taught
+from tests.nights import OTHER, PNPM, RULE, SKILL, TICKET, Place, Run, obedient, sessions, taught
 from tests.test_nightly_measured import choice
 
 pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
 
-Night = Callable[..., Ran]
+BEGAN = datetime.now(UTC)
 
 
 @pytest.fixture
-def hub(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
+def hub(repo: Repository, place: Place, monkeypatch: pytest.MonkeyPatch) -> Hub:
     """A forge for the repository, which has its server as `origin`."""
-    server = tmp_path / "server.git"
+    server = place.path / "server.git"
     repo.git("clone", "--quiet", "--bare", ".", str(server))
     repo.git("remote", "add", "origin", f"file://{server}")
     made = Hub(Repository(server))
@@ -39,13 +39,21 @@ def hub(repo: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hu
     return made
 
 
-@pytest.fixture
-def night(repo: Repository, home: Path) -> Night:
+@dataclass(frozen=True)
+class Night:
     """The next night, with a scripted model that always says the same. Its sessions are read again every time."""
-    began = datetime.now(UTC)
-    count = iter(range(100))
 
-    def call(
+    repo: Repository
+    home: Path
+    hub: Hub
+    place: Place
+    count: Iterator[int]
+
+    def __call__(self, *script: Any, **told: Any) -> Ran:
+        return self.run(*script, **told)
+
+    def run(
+        self,
         script: Any = obedient,
         *,
         bundle: Path | None = None,
@@ -53,13 +61,28 @@ def night(repo: Repository, home: Path) -> Night:
         local: bool = False,
         **flags: Any,
     ) -> Ran:
-        config = load(repo.path, flags={"harvest.claude_home": str(home)} | flags)
+        config = load(self.repo.path, flags={"harvest.claude_home": str(self.home)} | flags)
         model, _ = choice(script, deterministic=not varies)
-        at = began + timedelta(days=next(count))
+        at = BEGAN + timedelta(days=next(self.count))
         options = Options(anew=True, pr=bundle is None and not local, bundle=bundle)
-        return nightly.run(repo.path, config, options, model=model, clock=lambda: at, notify=lambda _: None)
+        return nightly.run(self.repo.path, config, options, model=model, clock=lambda: at, notify=lambda _: None)
 
-    return call
+    def first(self, dialogues: Sequence[Sequence[str]]) -> Ran:
+        """The first night, over these dialogues: for all tests that begin with it, it is the same one."""
+
+        def made() -> tuple[Ran, dict[str, Any]]:
+            sessions(self.home, self.repo, dialogues)
+            return replace(self, count=iter([0])).run(), vars(self.hub)
+
+        ran, hub = self.place.start(f"{len(dialogues)} dialogues", made)
+        assert next(self.count) == 0
+        vars(self.hub).update(hub)
+        return ran
+
+
+@pytest.fixture
+def night(repo: Repository, home: Path, hub: Hub, place: Place) -> Night:
+    return Night(repo, home, hub, place, iter(range(100)))
 
 
 def outcomes(invoke: Run) -> list[tuple[str, str | None, str | None]]:
@@ -73,9 +96,7 @@ def test_the_first_night_opens_a_pull_request_and_the_next_ones_write_nothing(
     repo: Repository, home: Path, hub: Hub, night: Night
 ) -> None:
     """Ready, for its rule is proven; found again by its branch, and left alone as it says what it said."""
-    sessions(home, repo, PNPM)
-
-    first = night()
+    first = night.first(PNPM)
 
     (pull,) = hub.pulls.values()
     assert (pull.title, pull.draft, pull.base) == (f"Learn: {RULE}", False, "main")
@@ -97,8 +118,7 @@ def test_the_first_night_opens_a_pull_request_and_the_next_ones_write_nothing(
 def test_a_new_rule_updates_the_pull_request_and_keeps_what_people_wrote(
     repo: Repository, home: Path, hub: Hub, night: Night
 ) -> None:
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     hub.edited(1, "Notes of your own between the two marks here are kept.", "Ask bob first.\r\nHe knows npm.")
     sessions(home, repo, [*PNPM, *TICKET])
 
@@ -117,8 +137,7 @@ def test_a_closed_pull_request_is_a_rejection_with_its_reason(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
     """Remembered though the branch is gone, and neither the rule nor its branch comes back."""
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
     hub.said(1, "I like npm", GUEST)
     hub.said(1, "We move to bun")
     hub.edited(1, "- [ ] <!-- skillopt:reason=style -->", "- [x] <!-- skillopt:reason=style -->")
@@ -137,8 +156,7 @@ def test_a_closed_pull_request_is_a_rejection_with_its_reason(
 def test_a_pull_request_that_is_opened_again_takes_the_refusal_back(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
     tip = hub.tip(branch)
     hub.closed(1)
     night()
@@ -157,8 +175,7 @@ def test_a_merged_pull_request_is_adopted(
     how: str, repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
     """By what is at the base, however it was merged; the clone's own main need not have it."""
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     hub.merged(1, how=how)
 
     again = night()
@@ -172,8 +189,7 @@ def test_what_was_taken_out_before_merging_is_refused(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
     """The other rule is adopted."""
-    sessions(home, repo, [*PNPM, *TICKET])
-    night()
+    night.first([*PNPM, *TICKET])
     branch = hub.pulls[1].head
     kept, dropped = (line for line in hub.server.git("log", "--format=%s", f"main..{branch}").splitlines()[::-1])
     first = hub.server.git("rev-list", "--reverse", f"main..{branch}").split()[0]
@@ -192,8 +208,7 @@ def test_what_a_bot_closes_or_a_deleted_base_is_no_refusal(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
     """It may be proposed again, on a branch of another name."""
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     hub.closed(1, STALE)
 
     again = night()
@@ -209,8 +224,7 @@ def test_what_a_bot_closes_or_a_deleted_base_is_no_refusal(
 def test_an_edit_that_is_unticked_leaves_the_branch(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
-    sessions(home, repo, [*PNPM, *TICKET])
-    edits = {item["text"]: item["id"] for item in night().record["edits"]}
+    edits = {item["text"]: item["id"] for item in night.first([*PNPM, *TICKET]).record["edits"]}
     gone = edits[RULE]
     hub.edited(1, f"- [x] <!-- skillopt:edit={gone} -->", f"- [ ] <!-- skillopt:edit={gone} -->")
 
@@ -227,8 +241,7 @@ def test_an_approved_pull_request_is_left_alone(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
     """One comment says so; what is learned meanwhile waits."""
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     tip = hub.tip(hub.pulls[1].head)
     hub.approved(1)
     sessions(home, repo, [*PNPM, *TICKET])
@@ -247,8 +260,7 @@ def test_an_approval_of_what_cannot_be_merged_any_more_holds_nothing_up(
     repo: Repository, home: Path, hub: Hub, night: Night
 ) -> None:
     """It is measured anew on the text of today, and pushed."""
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
     tip = hub.tip(branch)
     hub.approved(1)
     mine = taught(repo, branch).replace("\n---\n", "\nlicense: MIT\n---\n")
@@ -266,8 +278,7 @@ def test_an_approval_of_what_cannot_be_merged_any_more_holds_nothing_up(
 def test_a_branch_that_somebody_wrote_to_is_never_pushed_over(
     repo: Repository, home: Path, hub: Hub, night: Night
 ) -> None:
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     branch = hub.pulls[1].head
     commit = hub.server.git("commit-tree", f"{branch}^{{tree}}", "-p", branch, "-m", "Review").strip()
     hub.server.git("update-ref", f"refs/heads/{branch}", commit)
@@ -330,8 +341,7 @@ def test_what_was_typed_is_on_the_page_only_if_its_owner_says_so(
     repo: Repository, home: Path, hub: Hub, night: Night
 ) -> None:
     """Never by itself, and never where everybody can read."""
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     assert "please use pnpm instead" not in hub.pulls[1].body
     hub.closed(1, STALE)
 
@@ -348,8 +358,7 @@ def test_what_is_superseded_here_is_closed_there_marked_as_ours(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
     """A rule that was refused by a verb closes its pull request, and nobody hears that as another refusal."""
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
     invoke("reject", branch, "--reason", "no")
 
     night()
@@ -385,8 +394,7 @@ def test_what_a_measured_proposal_takes_the_place_of_leads_to_it(
 
 def test_what_expired_leads_nowhere(repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run) -> None:
     """Its branch went before anybody decided; what is proposed later did not take its place."""
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
     title = hub.pulls[1].title
     expire(repo, branch)
 
@@ -438,8 +446,7 @@ def test_what_the_gate_refused_can_be_seen_as_a_closed_pull_request(
 
 def test_adopting_here_merges_there(repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run) -> None:
     """By the pull request, so that its rules and checks hold; with `--local` in git alone."""
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
     main = repo.git("rev-parse", "main")
 
     done = invoke("adopt", branch)
@@ -451,8 +458,7 @@ def test_adopting_here_merges_there(repo: Repository, home: Path, hub: Hub, nigh
 
 
 def test_adopting_in_git_alone(repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run) -> None:
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
 
     done = invoke("adopt", branch, "--local")
 
@@ -460,8 +466,7 @@ def test_adopting_in_git_alone(repo: Repository, home: Path, hub: Hub, night: Ni
 
 
 def test_rejecting_here_closes_there(repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run) -> None:
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
 
     invoke("reject", branch, "--reason", "no")
 
@@ -473,8 +478,7 @@ def test_rejecting_here_closes_there(repo: Repository, home: Path, hub: Hub, nig
 def test_rejecting_one_rule_here_takes_it_off_there(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
-    sessions(home, repo, [*PNPM, *TICKET])
-    edits = {item["text"]: item["id"] for item in night().record["edits"]}
+    edits = {item["text"]: item["id"] for item in night.first([*PNPM, *TICKET]).record["edits"]}
 
     invoke("reject", "--edit", edits[RULE])
 
@@ -487,8 +491,7 @@ def test_a_lost_ledger_is_made_anew_from_the_forge(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
     """Here and at the remote: what was proposed, adopted and refused is as it was, with the same names."""
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     hub.closed(1)
     hub.server.git("update-ref", "-d", f"refs/heads/{hub.pulls[1].head}")
     sessions(home, repo, [*PNPM, *TICKET])
@@ -553,8 +556,7 @@ def test_it_can_be_turned_off(
     how: str, repo: Repository, home: Path, hub: Hub, night: Night, monkeypatch: pytest.MonkeyPatch, invoke: Run
 ) -> None:
     """Nothing is learned then, and nothing fails."""
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     asked = hub.server.git("for-each-ref")
     if how == "setting":
         repo.commit("Off", {".skillopt.toml": "[propose]\nenabled = false\n"})
@@ -577,8 +579,7 @@ def test_a_pause_is_heard_before_the_job_that_learns(
 ) -> None:
     """`sync` goes on all the same, for what people did meanwhile is to be known."""
     monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     invoke("sync")
     assert (tmp_path / "output").read_text() == ""
     hub.labeled(1, "skillopt:pause")
@@ -638,33 +639,35 @@ def test_nights_pause_while_nobody_looks_and_go_on_when_somebody_does(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After seven that found the pull request as it was: then no model is asked and no night recorded."""
+    """After some, seven if nobody says otherwise, that found the pull request as it was: then no model is asked and no
+    night recorded."""
+    assert load(repo.path).propose.pause_after == 7
+    monkeypatch.setenv("SKILLOPT_PROPOSE_PAUSE_AFTER", "3")
     monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
-    sessions(home, repo, PNPM)
-    nights = [night() for _ in range(8)]
-    assert [ran.record["night"] for ran in nights] == list(range(1, 9))
+    nights = [night.first(PNPM), *(night() for _ in range(3))]
+    assert [ran.record["night"] for ran in nights] == list(range(1, 5))
     assert invoke("sync")["paused"] == f"paused: {told_of(hub, nights[1])}"
     assert (tmp_path / "output").read_text() == f"skipped=paused: {told_of(hub, nights[1])}\n"
     (open_,) = invoke("status")["open"]
-    assert (open_["unread"], open_["paused"]) == (7, True)
-    assert "left alone for 7 nights; nights pause until somebody touches it\n" in say("status")
+    assert (open_["unread"], open_["paused"]) == (3, True)
+    assert "left alone for 3 nights; nights pause until somebody touches it\n" in say("status")
     hub.said(1, "Marked as stale", STALE)
     hub.said(1, "Nice tool!", GUEST)
     hub.label(1, ["skillopt"])
     before = repo.git("rev-parse", "refs/skillopt/ledger"), hub.server.git("for-each-ref")
 
     for _ in range(2):
-        with pytest.raises(Skipped, match="was left alone for 7 nights, since"):
+        with pytest.raises(Skipped, match="was left alone for 3 nights, since"):
             night(never)
     assert (repo.git("rev-parse", "refs/skillopt/ledger"), hub.server.git("for-each-ref")) == before
-    assert night(never, **{"propose.pause_after": 8}).record["night"] == 9
-    with pytest.raises(Skipped, match="8 nights"):
+    assert night(never, **{"propose.pause_after": 4}).record["night"] == 5
+    with pytest.raises(Skipped, match="4 nights"):
         night(never)
 
     hub.said(1, "On it next week")
 
-    assert [night().record["night"] for _ in range(7)] == list(range(10, 17))
-    with pytest.raises(Skipped, match="7 nights"):
+    assert [night().record["night"] for _ in range(3)] == list(range(6, 9))
+    with pytest.raises(Skipped, match="3 nights"):
         night(never)
     hub.merged(1)
     assert night().record["pull_request"] is None
@@ -672,7 +675,7 @@ def test_nights_pause_while_nobody_looks_and_go_on_when_somebody_does(
 
 def told_of(hub: Hub, first: Ran) -> str:
     return (
-        f"{hub.pulls[1].url} was left alone for 7 nights, since {first.record['started'][:10]}; nights go on when it "
+        f"{hub.pulls[1].url} was left alone for 3 nights, since {first.record['started'][:10]}; nights go on when it "
         "is merged, closed or commented on, or with propose.pause_after = 0"
     )
 
@@ -684,8 +687,7 @@ def test_a_run_that_is_paused_ends_well_and_says_why(
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
     monkeypatch.setattr(roles, "SIMULATIONS", frozenset())
     monkeypatch.setenv("SKILLOPT_PROPOSE_PAUSE_AFTER", "1")
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     night()
 
     told = invoke("run", "--pr")
@@ -736,8 +738,7 @@ def test_nights_in_two_jobs_count_too_and_what_a_bundle_says_of_it_does_not(
 ) -> None:
     """The job that learns cannot see the pull request; the one that proposes notes what it found."""
     monkeypatch.setenv("SKILLOPT_PROPOSE_PAUSE_AFTER", "2")
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     for count in (1, 2):
         path = tmp_path / f"{count}.json"
         night(bundle=path)
@@ -817,8 +818,7 @@ def test_what_never_stood_on_a_page_is_not_decided_with_it(
     how: str, repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run
 ) -> None:
     """A person decides about the first rule while a second one is being learned: the second comes by a later night."""
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     sessions(home, repo, [*PNPM, *TICKET])
     path = brought(night, tmp_path)
     hub.closed(1) if how == "closed" else hub.merged(1, how="squash")
@@ -835,8 +835,7 @@ def test_a_branch_is_not_moved_after_its_pull_request_was_closed(
     repo: Repository, home: Path, hub: Hub, night: Night, monkeypatch: pytest.MonkeyPatch, invoke: Run
 ) -> None:
     """Closed between the last look and the push: it could never be opened again."""
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
     tip = hub.tip(branch)
     sessions(home, repo, [*PNPM, *TICKET])
     unbroken = outside.bring
@@ -861,8 +860,7 @@ def test_a_refusal_is_heard_though_git_alone_saw_the_branch_go(
     how: str, repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
     """Closed and cleaned up, as people do; whoever asks the forge later still hears why."""
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
     hub.closed(1)
     hub.server.git("update-ref", "-d", f"refs/heads/{branch}")
     if how == "pushed":
@@ -881,8 +879,7 @@ def test_a_refusal_is_heard_though_git_alone_saw_the_branch_go(
 def test_an_approval_given_while_a_night_learned_is_kept(
     repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run
 ) -> None:
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
     tip = hub.tip(branch)
     sessions(home, repo, [*PNPM, *TICKET])
     path = brought(night, tmp_path)
@@ -897,8 +894,7 @@ def test_a_box_that_is_cleared_on_an_approved_page_moves_no_branch(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
     """It is refused all the same; the branch follows when the approval is gone."""
-    sessions(home, repo, [*PNPM, *TICKET])
-    branch = night().record["branch"]
+    branch = night.first([*PNPM, *TICKET]).record["branch"]
     tip = hub.tip(branch)
     hub.approved(1)
     edit = next(item["id"] for item in invoke("status")["open"][0]["edits"] if item["text"] == OTHER)
@@ -914,8 +910,7 @@ def test_pull_requests_to_other_branches_decide_nothing(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
     """Opened by mistake and closed, or a backport: ours stays open, and so does the backport."""
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
     hub.pulls[2] = replace(hub.pulls[1], number=2, base="develop", ours=False, body="")
     hub.told[2] = []
     hub.closed(2)
@@ -936,8 +931,7 @@ def test_pull_requests_to_other_branches_decide_nothing(
 def test_what_a_bot_closed_and_a_person_opened_again_stays_open(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     hub.closed(1, STALE)
     invoke("sync")
     hub.labeled(1, "skillopt:expired")
@@ -976,8 +970,7 @@ def test_a_forge_that_is_gone_after_learning_costs_no_night(
 def test_words_of_people_are_no_markup_in_a_comment(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
 
     invoke("reject", branch, "--reason", "<img src=x> @org/team fixes #9")
 
@@ -1016,8 +1009,7 @@ def test_of_two_nights_that_found_the_same_one_opens(
 def test_what_a_colleague_closed_is_not_merged_unknowingly(
     repo: Repository, home: Path, hub: Hub, night: Night, invoke: Run
 ) -> None:
-    sessions(home, repo, PNPM)
-    branch = night().record["branch"]
+    branch = night.first(PNPM).record["branch"]
     hub.closed(1)
 
     assert "was closed" in invoke("adopt", branch, code=2)["error"]["message"]
@@ -1029,8 +1021,7 @@ def test_a_pause_that_came_while_a_night_learned_loses_nothing(
     repo: Repository, home: Path, hub: Hub, night: Night, tmp_path: Path, invoke: Run
 ) -> None:
     """The night is recorded; what it found is proposed when the pause is over."""
-    sessions(home, repo, PNPM)
-    night()
+    night.first(PNPM)
     sessions(home, repo, [*PNPM, *TICKET])
     path = brought(night, tmp_path)
     hub.labeled(1, "skillopt:pause")

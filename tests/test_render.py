@@ -136,6 +136,7 @@ def seen(text: str) -> str:
 # --- text --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(texts)
 def test_text_in_a_paragraph_reads_as_it_is_and_does_nothing(text: str) -> None:
     """Whatever the text, one paragraph without any other tag shows it word for word."""
@@ -144,6 +145,7 @@ def test_text_in_a_paragraph_reads_as_it_is_and_does_nothing(text: str) -> None:
     assert " ".join(words(page).split()) == " ".join(f"before {seen(text)} after".split())
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(texts)
 def test_text_at_the_start_of_a_block_starts_no_other_block(text: str) -> None:
     """A paragraph, a heading, a quote and a list item that begin with the text hold just the text."""
@@ -160,6 +162,7 @@ def test_text_at_the_start_of_a_block_starts_no_other_block(text: str) -> None:
             assert words(page) == seen(text)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(texts, texts)
 def test_text_in_a_table_stays_in_its_cell(left: str, right: str) -> None:
     """Two cells hold what they were given, and there are only two."""
@@ -206,6 +209,7 @@ def test_common_words_keep_their_look() -> None:
         assert md_text(text) == text
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(texts)
 def test_a_code_span_is_one_span_with_the_folded_text(text: str) -> None:
     """Backticks of any number and line breaks do not break out."""
@@ -231,6 +235,7 @@ def test_an_address_is_a_link_to_itself_or_text(url: str) -> None:
         assert tags(page) == ["p", "/p"]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(texts)
 @example("\x9b|")
 def test_code_in_a_table_stays_in_its_cell(text: str) -> None:
@@ -474,6 +479,7 @@ def test_a_subject_says_what_is_done_and_how_far_to_trust_it(edit: EditView, sub
     assert line in message
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @settings(max_examples=30, deadline=None)
 @given(texts, texts, texts)
 def test_no_text_forges_or_hides_a_trailer(text: str, anchor: str, reason: str) -> None:
@@ -510,6 +516,7 @@ def test_a_title_marks_what_is_not_real_and_not_proven() -> None:
     assert pull_request_title(marked) == "[simulated] [ungated] Learn: Use pnpm, not npm (and 1 more)"
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(texts, st.integers(1, 3), st.booleans(), st.booleans())
 def test_a_title_is_short_and_harmless(text: str, edits: int, simulated: bool, ungated: bool) -> None:
     """At most 120 characters on one line, with its marks and nothing that a forge acts on."""
@@ -649,6 +656,7 @@ def test_a_branch_with_a_pipe_in_its_name_stays_in_its_cell() -> None:
     assert_tame(page)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_long_table_loses_rows_before_anything_else() -> None:
     """Two thousand rows: the ten worst stay, the rest is counted; every section is there."""
     rows = tuple(TaskRow(task=f"t1-{number:016x}", base=0.5, cand=number / 2000) for number in range(2000))
@@ -741,6 +749,7 @@ def test_the_report_for_a_terminal_draws_nothing() -> None:
     assert "mermaid" not in report(a_run(reason="improved", edits=(an_edit(rows=MEASURED, nights=TWO_NIGHTS),)))
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_body_that_is_still_too_long_loses_whole_sections_and_says_which() -> None:
     """Charts go first, then the list of what is on trial, then the method; totals and meaning never do."""
     page = rendered(pull_request(a_proposal(an_edit(), on_trial=(an_edit(text="日本" * 100),) * 300)))

@@ -87,6 +87,7 @@ def test_a_run_sends_nothing_before_somebody_said_what_it_may(night: Say, home: 
     assert 'replay.send = "reviewed"' in told
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_was_mined_goes_out_when_somebody_said_so(night: Say, home: Path, repo: Repository) -> None:
     """The whole night, to a branch."""
     code, out, told = run(night, home, "--json", send="mined")
@@ -96,6 +97,7 @@ def test_what_was_mined_goes_out_when_somebody_said_so(night: Say, home: Path, r
     assert any("lodash" in request.ask for request in MODEL.asked)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_nobody_reviewed_stays_here_where_only_reviewed_tasks_may_go(
     night: Say, home: Path, repo: Repository
 ) -> None:
@@ -188,6 +190,7 @@ def test_a_rehearsal_holds_what_the_run_then_sends(night: Say, home: Path) -> No
     }
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_rehearsal_asks_as_often_as_a_model_that_varies_is_asked(
     night: Say, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -441,6 +444,7 @@ def test_a_file_that_is_no_prompt_is_refused(repo: Repository, say: Callable[...
     assert ".skillopt/prompts" in say("prompts", code=2)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_repositorys_prompt_is_what_the_model_hears(night: Say, home: Path, repo: Repository) -> None:
     """And an answer to other words is not remembered for it."""
     run(night, home, send="mined")

@@ -161,6 +161,7 @@ def test_no_need_leads_to_another_place(need: str) -> None:
 NUMBERED = st.lists(st.integers(0, 9), max_size=6, unique=True)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(NUMBERED, NUMBERED, NUMBERED, st.booleans())
 def test_after_it_is_merged_there_is_nothing_left_to_share(
     own: list[int], there: list[int], gone: list[int], golden: bool

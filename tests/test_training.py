@@ -125,6 +125,7 @@ def test_a_single_edit_costs_no_rollout_more() -> None:
     assert backend.asked == []
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 @given(st.lists(st.sampled_from(["a", "b", "c", "d"]), unique=True), st.sets(st.sampled_from("abcd")))
 def test_no_edit_is_lost_and_none_comes_twice(proposed: list[str], needed: set[str]) -> None:
     """However they help."""
@@ -196,6 +197,7 @@ def test_few_are_measured_in_a_night_by_what_training_tasks_gain(
 # --- whole nights ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_group_is_one_candidate_with_one_verdict() -> None:
     """Its evidence is about both."""
     script = acts(both_needed, optimizer=lambda _: edits(FIRST, SECOND))

@@ -55,6 +55,7 @@ def rulings(invoke: Run) -> list[dict[str, Any]]:
     return [item["data"] for item in reversed(events) if item["type"] == "gate"]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_draft_becomes_ready_on_the_night_that_proves_it(
     repo: Repository, home: Any, night: Night, invoke: Run
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_draft_that_is_proven_is_adopted_by_itself_if_so_told(repo: Repository
     assert night(**told).record["adopted_commit"] == repo.git("rev-parse", "main").strip()
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_a_draft_that_others_refute_leaves_its_branch(repo: Repository, home: Any, night: Night, invoke: Run) -> None:
     """Later nights speak against it: it is given up, and remembered as what the gate refused."""
     sessions(home, repo, PNPM)
@@ -198,6 +200,7 @@ def proposed(ran: Ran) -> list[str]:
     return [item["text"] for item in ran.record["edits"]]
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_is_on_trial_beside_a_proven_rule_goes_on_without_a_branch(
     repo: Repository, home: Any, night: Night, invoke: Run
 ) -> None:
@@ -231,6 +234,7 @@ def waiting_trial(invoke: Run) -> str:
     return str(trial)
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_is_on_trial_holds_back_other_words_for_its_wish(
     repo: Repository, home: Any, night: Night, invoke: Run
 ) -> None:
@@ -267,6 +271,7 @@ def test_a_draft_that_makes_room_for_a_proven_rule_stays_on_trial(
     assert len([item for item in rulings(invoke) if item["trial"] == waiting_trial(invoke)]) == 2
 
 
+@pytest.mark.no_cover  # much work, and no line that others do not reach
 def test_what_a_person_rejected_is_not_measured_further(repo: Repository, home: Any, night: Night, invoke: Run) -> None:
     sessions(home, repo, PNPM)
     branch = night().record["branch"]
