@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,11 @@ NAMES = frozenset(name for name, _ in MODULES)
 each_module = pytest.mark.parametrize(("name", "path"), MODULES, ids=[name for name, _ in MODULES])
 
 
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    return tuple(imported(path.read_text(encoding="utf-8")))
+
+
 def imported(source: str) -> Iterator[str]:
     """Every module that is imported, at whatever depth; our own ones without the package's name."""
     for node in ast.walk(ast.parse(source)):
@@ -122,9 +128,8 @@ def wrong_owner(module: str, other: str) -> bool:
 @each_module
 def test_a_module_imports_only_from_above_and_only_libraries_it_owns(name: str, path: Path) -> None:
     """Imports go one way, adapters do not know each other, and each library has one owner."""
-    found = list(imported(path.read_text(encoding="utf-8")))
-    assert [other for other in found if wrong_direction(name, other)] == []
-    assert [other for other in found if wrong_owner(name, other)] == []
+    assert [other for other in imports(path) if wrong_direction(name, other)] == []
+    assert [other for other in imports(path) if wrong_owner(name, other)] == []
 
 
 @each_module
@@ -153,7 +158,7 @@ def test_every_owner_uses_its_library() -> None:
     used = {
         (other.partition(".")[0], owner)
         for name, path in MODULES
-        for other in imported(path.read_text(encoding="utf-8"))
+        for other in imports(path)
         for owner in (name, name.partition(".")[0])
     }
     owned = {(library, owner) for library, owners in OWNERS.items() for owner in owners}
