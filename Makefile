@@ -95,5 +95,5 @@ $(RIG): tests/rig/package-lock.json
 $(READY): $(INSTALLED)
 	@echo "Setting up what the tests need (once) ..."
 	@$(RUN) pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-	@$(RUN) pip install --quiet --disable-pip-version-check --editable . --group dev
+	@$(RUN) pip install --quiet --disable-pip-version-check --group dev
 	@touch $(READY)

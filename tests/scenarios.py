@@ -71,7 +71,7 @@ CRLF = (NOTES.replace(b"\n", b"\r\n"), (NOTES + BLOCK).replace(b"\n", b"\r\n"))
 IDENT = b"# Notes\n\n$Id$\n"
 HOOKS = ("commit-msg", "post-checkout", "reference-transaction")
 
-on = partial(Scenario, make=ordinary)
+on = partial(Scenario, make=ordinary, movable=True)
 STATES: tuple[Scenario, ...] = (
     on(name="clean"),
     on(name="dirty tree (stashed, staged, unstaged, untracked, deleted)", change=dirty),

@@ -13,7 +13,7 @@ from skillopt_git.gitrepo import GitRepo
 from skillopt_git.private import Private
 from tests.helpers import Repository
 from tests.helpers_git import TOOL
-from tests.nights import PNPM, Run, sessions
+from tests.nights import PNPM, Kept, Run, sessions
 
 pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
 
@@ -50,20 +50,39 @@ def private(repo: Repository) -> Path:
     return repo.path / ".git" / "skillopt"
 
 
-def kept(repo: Repository) -> list[Path]:
+def left(repo: Repository) -> list[Path]:
     """What a night leaves in the private folder and a later one reads."""
     folder = private(repo)
     names = [folder / name for name in ("key", "machine", "bank.json", "checkpoint.json")]
     return [*names, *folder.glob("index/*"), *folder.glob("cache/*/*")]
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    return Kept(tmp_path_factory.mktemp("kept") / "place")
+
+
 @pytest.fixture
-def after_a_night(repo: Repository, home: Path, invoke: Run) -> dict[str, object]:
+def repo(kept: Kept) -> Repository:
+    return kept.empty()
+
+
+@pytest.fixture
+def home(kept: Kept) -> Path:
+    return kept.home
+
+
+@pytest.fixture
+def after_a_night(kept: Kept, repo: Repository, home: Path, invoke: Run) -> dict[str, object]:
     """One rule is proposed, and everything that is kept is there."""
-    sessions(home, repo, PNPM)
-    found = invoke("run")
-    (private(repo) / "checkpoint.json").write_text('{"v": 1}')
-    return found
+
+    def night() -> dict[str, object]:
+        sessions(home, repo, PNPM)
+        found = invoke("run")
+        (private(repo) / "checkpoint.json").write_text('{"v": 1}')
+        return found
+
+    return kept.start(night)
 
 
 @pytest.mark.parametrize("damage", [emptied, cut_off, filled, replaced])
@@ -71,7 +90,7 @@ def test_what_is_damaged_is_kept_aside_and_told(
     repo: Repository, invoke: Run, after_a_night: dict[str, object], damage: Callable[[Path], None]
 ) -> None:
     """All of it at once; the next run works, makes it anew, and proposes the same as before and nothing twice."""
-    damaged = kept(repo)
+    damaged = left(repo)
     assert len(damaged) > 6
     for path in damaged:
         damage(path)

@@ -1,4 +1,4 @@
-"""Nights that measure by pairs, end to end: one for each verdict, and fourteen in a row. The model is a noisy mock."""
+"""Nights that measure by pairs, end to end: one for each verdict, and many in a row. The model is a noisy mock."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def test_a_rule_that_helps_by_twenty_points_is_promoted_within_a_fortnight(
 ) -> None:
     """A draft at first, ready on the night that proves it, and left alone from then on."""
     nights = fortnight(repo, home, FEW, chances(0.6, 0.4))
-    verdicts = []
-    for night in range(14):
-        nights.share(FEW + FRESH * night)
+    verdicts: list[str | None] = []
+    while "strong" not in verdicts[:-2] and len(verdicts) < 14:
+        nights.share(FEW + FRESH * len(verdicts))
         verdicts.append(nights.night()["verdict"])
 
     proven = verdicts.index("strong")
-    assert 0 < proven < 14
+    assert 0 < proven < 12
     assert set(verdicts[:proven]) <= {"suggestive", "inconclusive"}
     assert set(verdicts[proven + 1 :]) == {None}
     (open_,) = invoke("status")["open"]
@@ -94,13 +94,13 @@ def test_a_rule_that_does_nothing_is_gone_by_the_fifth_night(repo: Repository, h
     """Here every rule begins as a draft. It is never ready, and does not come back while text and model stay."""
     nights = fortnight(repo, home, 12, chances(0.5, 0.5) | {"gate.suggestive_p": 1.0})
     records = []
-    for night in range(14):
+    for night in range(8):
         nights.share(12 + FRESH * night)
         records.append(nights.night())
 
-    assert [item["branch"] is not None for item in records] == [True] * 3 + [False] * 11
-    assert [item["verdict"] for item in records] == [*["suggestive"] * 3, "inconclusive", *[None] * 10]
+    assert [item["branch"] is not None for item in records] == [True] * 3 + [False] * 5
+    assert [item["verdict"] for item in records] == [*["suggestive"] * 3, "inconclusive", *[None] * 4]
     assert invoke("status")["open"] == []
     why = {item["why"] for item in records[-1]["suppressed"]}
     assert why == {"measured on several nights, unproven, on this text and model"}
-    assert records[-1]["tasks"] == TRAIN + 12 + FRESH * 13
+    assert records[-1]["tasks"] == TRAIN + 12 + FRESH * 7

@@ -14,11 +14,37 @@ from skillopt_git import cli, finishing, nightly
 from skillopt_git.private import Private
 from tests.helpers import Repository
 from tests.helpers_git import snapshot
-from tests.nights import OTHER, PNPM, RULE, TICKET, Run, arguments, sessions, taught
+from tests.nights import OTHER, PNPM, RULE, TICKET, Kept, Run, arguments, sessions, taught
 
 pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
 
 BUSY = 75
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    return Kept(tmp_path_factory.mktemp("kept") / "place")
+
+
+@pytest.fixture
+def repo(kept: Kept) -> Repository:
+    return kept.empty()
+
+
+@pytest.fixture
+def home(kept: Kept) -> Path:
+    return kept.home
+
+
+@pytest.fixture
+def branch(kept: Kept, repo: Repository, home: Path, invoke: Run) -> str:
+    """Of the rule that a night has proposed."""
+
+    def night() -> dict[str, object]:
+        sessions(home, repo, PNPM)
+        return invoke("run")
+
+    return str(kept.start(night)["branch"])
 
 
 def started(verb: str, repo: Repository, home: Path, *args: str) -> subprocess.Popen[bytes]:
@@ -123,12 +149,11 @@ def test_what_a_person_does_to_the_branch_while_a_run_is_at_work_stays(
     invoke: Run,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    branch: str,
     person: Callable[[Repository, str], None],
     moment: str,
 ) -> None:
     """Before it decides where its edits go, and in the last moment: their commit, merge or deletion is never undone."""
-    sessions(home, repo, PNPM)
-    branch = invoke("run")["branch"]
     sessions(home, repo, [*PNPM, *TICKET])
     place = nightly if moment == "learn" else finishing
     unbroken = getattr(place, moment)
@@ -150,9 +175,7 @@ def test_what_a_person_does_to_the_branch_while_a_run_is_at_work_stays(
     assert code in (0, BUSY), told
     theirs = {ref: sha for ref, sha in _refs(repo).items() if ref in left}
     assert theirs == left
-    for _ in range(2):
-        assert cli.run([*arguments("run", (), repo, home), "--json"]) == 0, capsys.readouterr()
-        capsys.readouterr()
+    assert cli.run([*arguments("run", (), repo, home), "--json"]) == 0, capsys.readouterr()
     assert invoke("ledger verify")["findings"] == []
     rules = [*proposed(invoke), *(item["text"] for item in invoke("status")["learned"])]
     assert sorted(rules) == sorted([RULE, OTHER]) or (person in (_commit, _rebase) and RULE in rules)
@@ -163,10 +186,9 @@ def _refs(repo: Repository) -> dict[str, str]:
     return dict(line.split(" ") for line in listed)
 
 
-def test_a_verb_that_finds_somebody_at_work_says_who(repo: Repository, home: Path, invoke: Run, say: Run) -> None:
+@pytest.mark.usefixtures("branch")
+def test_a_verb_that_finds_somebody_at_work_says_who(repo: Repository, say: Run) -> None:
     """It waits a moment and no longer."""
-    sessions(home, repo, PNPM)
-    invoke("run")
     with Private(repo.path / ".git" / "skillopt").lock():
         told = str(say("reject", code=BUSY))
 

@@ -23,11 +23,18 @@ CELLS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kept")
+
+
 @pytest.mark.no_cover  # much work, and no line that others do not reach
 @pytest.mark.parametrize(("scenario", "verb"), CELLS)
-def test_a_verb_is_right_or_refused_with_nothing_touched(scenario: Scenario, verb: Verb, tmp_path: Path) -> None:
+def test_a_verb_is_right_or_refused_with_nothing_touched(
+    scenario: Scenario, verb: Verb, tmp_path: Path, kept: Path
+) -> None:
     """As the page tells."""
-    assert told(scenario, verb, tmp_path) == expected(scenario, verb)
+    assert told(scenario, verb, tmp_path, kept) == expected(scenario, verb)
 
 
 def expected(scenario: Scenario, verb: Verb) -> str:

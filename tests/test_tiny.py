@@ -6,6 +6,8 @@ Recomputed from their recordings everywhere; with the model itself by `make e2e`
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from skillopt_git.errors import SkilloptError
 from tests.tiny.families import CASES
 from tests.tiny.model import served
-from tests.tiny.nights import RECORDINGS, figures, night
+from tests.tiny.nights import RECORDINGS, Figures, figures, night
 from tests.tiny.table import table
 
 pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
@@ -22,19 +24,28 @@ PAGE = Path(__file__).parent.parent / "docs" / "evidence.md"
 each_case = pytest.mark.parametrize("name", CASES)
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Figures]:
+    """What each recorded night comes to; it is played once."""
+
+    @cache
+    def found(name: str) -> Figures:
+        return figures(CASES[name], night(CASES[name], tmp_path_factory.mktemp(name), RECORDINGS / f"{name}.jsonl"))
+
+    return found
+
+
 @each_case
-def test_a_recorded_night_ends_as_it_should(name: str, tmp_path: Path) -> None:
+def test_a_recorded_night_ends_as_it_should(name: str, recorded: Callable[[str], Figures]) -> None:
     """The real answers, judged and weighed anew."""
-    found = figures(CASES[name], night(CASES[name], tmp_path, RECORDINGS / f"{name}.jsonl"))
+    found = recorded(name)
 
     assert found.verdict in CASES[name].right, found
 
 
-def test_the_page_tells_what_the_recordings_come_to(tmp_path: Path) -> None:
+def test_the_page_tells_what_the_recordings_come_to(recorded: Callable[[str], Figures]) -> None:
     """Row for row."""
-    found = {
-        name: figures(CASES[name], night(CASES[name], tmp_path / name, RECORDINGS / f"{name}.jsonl")) for name in CASES
-    }
+    found = {name: recorded(name) for name in CASES}
 
     assert table(found) in PAGE.read_text(encoding="utf-8")
 

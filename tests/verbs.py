@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -15,6 +17,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from unittest.mock import patch
 
 from skillopt_git import cli
+from skillopt_git.model import Edit
 from tests.helpers import Repository
 from tests.helpers_git import files, snapshot, work_trees
 from tests.nights import PNPM, SKILL, arguments, sessions
@@ -38,13 +41,15 @@ class Wrong(AssertionError):
 class Scenario:
     """A state a repository may be in when a verb is run.
 
-    `make` builds it in a folder, `change` brings it into its state after all that the verb builds on was made there.
-    `path` is the file that is taught, `asked` how it is named; `before` and `after` are its bytes without and with
-    the rule, as they are stored. `refused` gives the words with which a verb has to refuse; any other must be right.
+    `make` builds it in a folder (`movable`: a copy elsewhere is as good), `change` brings it into its state after all
+    that the verb builds on was made there. `path` is the file that is taught, `asked` how it is named; `before` and
+    `after` are its bytes without and with the rule, as they are stored. `refused` gives the words with which a verb has
+    to refuse; any other must be right.
     """
 
     name: str
     make: Callable[[Scenario, Path], Repository]
+    movable: bool = False
     change: Callable[[Repository], None] = lambda _: None
     others: Mapping[str, str | bytes] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
@@ -113,11 +118,15 @@ def call(verb: Verb, *args: str, repo: Repository, home: Path) -> tuple[int, dic
 # --- one verb in one scenario ------------------------------------------------------------------------------------
 
 
-def told(scenario: Scenario, verb: Verb, folder: Path) -> str:
-    """`right`, or `refused: ` with the words that are expected. Raises `Wrong` for anything else."""
+def told(scenario: Scenario, verb: Verb, folder: Path, kept: Path | None = None) -> str:
+    """`right`, or `refused: ` with the words that are expected. Raises `Wrong` for anything else.
+
+    In `kept` stay repositories that several scenarios begin with, for the next ones.
+    """
     with surroundings(folder):
-        repo = scenario.make(scenario, folder / "acme-api")
-        words = _prepared(scenario, verb, repo, folder)
+        repo = _begun(scenario, verb, folder, kept)
+        sessions(folder / "claude", repo, PNPM)
+        words = {"run": ["--target-skill-path", scenario.asked], "revert": [_edit(scenario).id]}.get(verb, [])
         scenario.change(repo)
         environment = scenario.environment(folder)
         case = _Case(scenario, verb, folder, repo)
@@ -132,17 +141,39 @@ def told(scenario: Scenario, verb: Verb, folder: Path) -> str:
         return "right"
 
 
-def _prepared(scenario: Scenario, verb: Verb, repo: Repository, folder: Path) -> list[str]:
-    """Sessions for a run, a proposal for a decision, an adopted rule for its unlearning; the verb's own words."""
-    sessions(folder / "claude", repo, PNPM)
-    if verb == "run":
-        return ["--target-skill-path", scenario.asked]
-    edit = add(RULE, scenario.path)
-    if repo.git("for-each-ref"):
-        Nights(repo).propose(edit)
+def _begun(scenario: Scenario, verb: Verb, folder: Path, kept: Path | None) -> Repository:
+    """The repository with what the verb builds on: made, or copied where no other place is named in it."""
+    if kept is None or not scenario.movable:
+        return _made(scenario, verb, folder)
+    repo, copy = Repository(folder / "acme-api"), kept / _alike(scenario, verb)
+    if copy.exists():
+        shutil.copytree(copy, repo.path, symlinks=True)
+        repo.git("update-index", "-q", "--refresh")  # it knows files by more than what is copied
+    else:
+        _made(scenario, verb, folder)
+        shutil.copytree(repo.path, copy, symlinks=True)
+    return repo
+
+
+def _alike(scenario: Scenario, verb: Verb) -> str:
+    """A name for everything that how it begins depends on."""
+    files = sorted(scenario.others.items()), sorted(scenario.links.items())
+    begins = ("adopt" if verb == "reject" else verb, scenario.path, scenario.before, scenario.mode, files)
+    return hashlib.sha256(repr(begins).encode()).hexdigest()
+
+
+def _made(scenario: Scenario, verb: Verb, folder: Path) -> Repository:
+    """With a proposal for a decision, and an adopted rule for its unlearning."""
+    repo = scenario.make(scenario, folder / "acme-api")
+    if verb != "run" and repo.git("for-each-ref"):
+        Nights(repo).propose(_edit(scenario))
         if verb == "revert" and call("adopt", repo=repo, home=folder / "claude")[0]:
             raise Wrong("the rule that is to be unlearned could not be adopted")
-    return [edit.id] if verb == "revert" else []
+    return repo
+
+
+def _edit(scenario: Scenario) -> Edit:
+    return add(RULE, scenario.path)
 
 
 class _Case:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from skillopt_git import nightly, roles
 from skillopt_git.backends.scripted import Scripted
@@ -54,7 +55,6 @@ def night(case: Case, folder: Path, recording: Path, *, url: str = "") -> Ran:
             ".skillopt/tasks/tiny.json": file_text(composed(case.tasks, case.needs, reviewed=True)),
         },
     )
-    roles.BACKENDS["proposer"] = f"{__name__}:door"
     flags: dict[str, Any] = {
         "harvest.claude_home": str(folder / "none"),
         "harvest.codex_home": str(folder / "none"),
@@ -72,9 +72,10 @@ def night(case: Case, folder: Path, recording: Path, *, url: str = "") -> Ran:
         "gate.aa_control": 0,
         "mine.min_sessions": 1,
     }
-    config = load(repo.path, environ={"HOME": str(folder)}, flags=flags)
-    choice = roles.chosen_model(config, {})
-    return nightly.run(repo.path, config, Options(), model=choice, clock=lambda: NIGHT, notify=lambda _: None)
+    with patch.dict(roles.BACKENDS, {"proposer": f"{__name__}:door"}):
+        config = load(repo.path, environ={"HOME": str(folder)}, flags=flags)
+        choice = roles.chosen_model(config, {})
+        return nightly.run(repo.path, config, Options(), model=choice, clock=lambda: NIGHT, notify=lambda _: None)
 
 
 def figures(case: Case, ran: Ran) -> Figures:
