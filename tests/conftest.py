@@ -78,7 +78,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def beginning(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """For what tests of a module start from, and take long to make: the repository and the home of a test that uses it
     are in there."""
     return Place(tmp_path_factory.mktemp("place") / "now", tmp_path_factory.mktemp("kept"))
@@ -86,7 +86,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.fixture
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    return request.getfixturevalue("place").cleared() if "place" in request.fixturenames else tmp_path
+    return request.getfixturevalue("beginning").cleared() if "beginning" in request.fixturenames else tmp_path
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def invoke(capsys: pytest.CaptureFixture[str], repo: Repository, home: Path) -> 
 
 
 @pytest.fixture
-def first_run(place: Place, repo: Repository, home: Path, invoke: Run) -> Callable[..., dict[str, Any]]:
+def first_run(beginning: Place, repo: Repository, home: Path, invoke: Run) -> Callable[..., dict[str, Any]]:
     """The first run over some dialogues: for all tests of a module that begin with it, it is the same one."""
 
     def call(dialogues: Sequence[Sequence[str]]) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def first_run(place: Place, repo: Repository, home: Path, invoke: Run) -> Callab
             sessions(home, repo, dialogues)
             return invoke("run")
 
-        return place.start(f"{len(dialogues)} dialogues", made)
+        return beginning.start(f"{len(dialogues)} dialogues", made)
 
     return call
 

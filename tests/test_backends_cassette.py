@@ -441,11 +441,11 @@ ASKED: Counter[str] = Counter()
 
 
 def door(_: Asked) -> Opened:
-    """A model that varies, and fails at times."""
+    """A model that varies, and fails once."""
 
     def script(request: Request) -> Reply | CallFailed:
         ASKED[request.purpose] += 1
-        if request.purpose == "rollout" and ASKED["rollout"] % 16 == 4:
+        if request.purpose == "rollout" and ASKED["rollout"] == 4:
             return CallFailed("truncated", "cut off")
         return obedient(request)
 

@@ -29,9 +29,9 @@ BEGAN = datetime.now(UTC)
 
 
 @pytest.fixture
-def hub(repo: Repository, place: Place, monkeypatch: pytest.MonkeyPatch) -> Hub:
+def hub(repo: Repository, beginning: Place, monkeypatch: pytest.MonkeyPatch) -> Hub:
     """A forge for the repository, which has its server as `origin`."""
-    server = place.path / "server.git"
+    server = beginning.path / "server.git"
     repo.git("clone", "--quiet", "--bare", ".", str(server))
     repo.git("remote", "add", "origin", f"file://{server}")
     made = Hub(Repository(server))
@@ -81,8 +81,8 @@ class Night:
 
 
 @pytest.fixture
-def night(repo: Repository, home: Path, hub: Hub, place: Place) -> Night:
-    return Night(repo, home, hub, place, iter(range(100)))
+def night(repo: Repository, home: Path, hub: Hub, beginning: Place) -> Night:
+    return Night(repo, home, hub, beginning, iter(range(100)))
 
 
 def outcomes(invoke: Run) -> list[tuple[str, str | None, str | None]]:

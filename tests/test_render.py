@@ -1064,10 +1064,10 @@ def test_filters_for_messages_and_for_pages_do_not_mix() -> None:
 
 def test_a_prompt_is_rendered_with_its_values_as_they_are() -> None:
     """A prompt is no page: nothing is escaped, but a missing value is an error."""
-    values = {"ask": "<a> & *b*", "rubric": "short", "answer": "@c"}
+    values = {"ask": "<a> & *b*", "context": "", "rubric": "short", "reference": "", "answer": "@c"}
     assert "<a> & *b*" in SHIPPED("judge", **values)
     with pytest.raises(ConfigError, match="answer"):
-        SHIPPED("judge", ask="a", rubric="b")
+        SHIPPED("judge", ask="a", context="", rubric="b", reference="")
 
 
 def test_a_sample_is_given_as_it_is() -> None:
