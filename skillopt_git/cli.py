@@ -156,7 +156,7 @@ def _tell(error: SkilloptError, arguments: Sequence[str]) -> int:
     elif "--json" in _options(arguments):
         console.json({"v": 1, "error": {"kind": error.kind, "message": error.message, "hint": error.hint}})
     else:
-        console.error(error.message, error.hint)
+        console.error(error.message, error.hint, error.called)
     return error.exit_code
 
 

@@ -75,9 +75,9 @@ class Console:
             self._close_line()
             print(_harmless(text), file=self._stderr)
 
-    def error(self, message: str, hint: str = "") -> None:
+    def error(self, message: str, hint: str = "", called: str = "error") -> None:
         self._close_line()
-        print(_harmless(f"error: {message}"), file=self._stderr)
+        print(_harmless(f"{called}: {message}"), file=self._stderr)
         if hint:
             print(_harmless(f"hint: {hint}"), file=self._stderr)
 

@@ -92,7 +92,7 @@ def learn(inputs: Inputs, *, config: Config, door: ModelDoor, now: datetime, not
     needs = [need for need in every if need.id not in known.unsaid]
     tasks, notes = usable(known, models.skipped, config, inputs.teachable.skill)
     notes = (*notes, *_kept_here(known), *_replaced(known, inputs.bank), *_unsaid(len(every) - len(needs)))
-    notes = (*notes, *_absent(known.harvest, inputs.reading), *known.told.notes)
+    notes = (*notes, *_absent(known.harvest, inputs.reading), *known.told.notes, *models.notes)
     learned = Learned(
         reason="nothing_recurred",
         known=known,

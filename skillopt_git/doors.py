@@ -98,7 +98,7 @@ class Opened:
     and sees itself to how much of it is under way. `settle` is called when what was learned from it is recorded.
     `beyond`: tokens that an answer may take beyond a request's `max_tokens`, for thoughts, say; `once`: after a
     time-out it does not ask again by itself; `free`: it costs nothing and counts for no budget. `shut`: why every call
-    fails, where that is known without asking anybody."""
+    fails, where that is known without asking anybody. `note`: what who reads of a night has to know of its answers."""
 
     backend: Backend
     together: bool = False
@@ -107,6 +107,7 @@ class Opened:
     free: bool = False
     shut: CallFailed | None = None
     settle: Callable[[], None] = lambda: None
+    note: str = ""
     skipped: Mapping[str, str] = field(default_factory=dict)
 
 

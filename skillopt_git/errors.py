@@ -25,6 +25,7 @@ class SkilloptError(Exception):
 
     kind = "internal"
     exit_code = 1
+    called = "error"  # what it is to people
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -95,6 +96,7 @@ class HandoffWaits(SkilloptError):
 
     kind = "process"
     exit_code = 3
+    called = "waiting"
 
 
 class MeasurementInvalid(SkilloptError):

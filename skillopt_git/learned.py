@@ -24,7 +24,8 @@ from skillopt_git.used import HomeOf, nowhere
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Models:
     """The two model roles, the judge, and the tasks they cannot take on (task id to reason). `settle` tells them that
-    what was learned is recorded; `purse` is what both are paid from; a simulation has none."""
+    what was learned is recorded; `purse` is what both are paid from; a simulation has none. `notes` are for who reads
+    of the night."""
 
     target: Backend
     optimizer: Backend
@@ -33,6 +34,7 @@ class Models:
     skipped: Mapping[str, str] = field(default_factory=dict)
     settle: Callable[[], None] = lambda: None
     purse: Purse | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def used(self) -> Used:

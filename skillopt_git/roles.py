@@ -284,7 +284,8 @@ def models(
 
     made = judged(answering, reflecting, tasks, skipped=target.skipped, prompts=prompts)
     free = target.free and optimizer.free
-    return replace(made, settle=settle, purse=None if free else purse)  # what nobody counts is not 0
+    notes = tuple(dict.fromkeys(opened.note for opened in (target, optimizer) if opened.note))
+    return replace(made, settle=settle, purse=None if free else purse, notes=notes)  # what nobody counts is not 0
 
 
 def judged(

@@ -519,6 +519,8 @@ def test_a_night_is_replayed_without_its_model(
     replayed = night(repo, record="")
 
     assert told(repo, replayed) == first
+    assert cassette.REPLAYED in replayed["notes"]
+    assert cassette.REPLAYED not in recorded["notes"]
     assert (replayed["backend"], replayed["model"], replayed["simulated"]) == ("varying", "m-1", False)
     assert dict(ASKED) == asked_
 

@@ -23,7 +23,7 @@ VERB = """
 
     import typer
 
-    from skillopt_git.errors import BackendError, ConfigError
+    from skillopt_git.errors import BackendError, ConfigError, HandoffWaits
 
 
     def command(
@@ -38,6 +38,8 @@ VERB = """
                 raise ConfigError("two problems:\\n  one\\n  two\\x1b[31m", "mend them")
             case "backend":
                 raise BackendError("rate", "too many calls", retryable=True)
+            case "handoff":
+                raise HandoffWaits("2 prompts wait for their answers", "run it again")
             case "bug":
                 raise RuntimeError("the secret is %s")
             case "full":
@@ -181,6 +183,12 @@ def test_an_error_is_told_as_one_json_document(verbs: Verbs, capsys: pytest.Capt
     captured = capsys.readouterr()
     assert json.loads(captured.out) == {"v": 1, "error": {"kind": "rate", "message": "too many calls", "hint": ""}}
     assert captured.err == ""
+
+
+def test_what_waits_is_called_no_error(verbs: Verbs, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing went wrong: somebody is to answer, and that is what the exit code says, too."""
+    assert run(["act", "--how", "handoff"], verbs) == 3
+    assert capsys.readouterr().err == "waiting: 2 prompts wait for their answers\nhint: run it again\n"
 
 
 def test_json_after_a_double_dash_is_no_option(verbs: Verbs, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,7 @@ from skillopt_git.ports import Backend, CallFailed, Purpose, Reply, Request, Rol
 from skillopt_git.prompts import Prompts
 from skillopt_git.schema import dump, read
 
+REPLAYED = "what models answered was taken from a recording: no model was asked, and nothing was measured anew"
 FAILED = "it failed when it was recorded"  # a provider's own words may name a host
 HEAD = b'{"v"'  # how a header begins
 
@@ -320,4 +321,4 @@ def door(asked: Asked) -> Opened:
     header = tape.headers.get(asked.role) or next(iter(tape.headers.values()), None)
     if header is None:
         raise ConfigError(f"{path} holds no recording", AGAIN)
-    return Opened(backend=Replayed(tape=tape, header=header, prompts=asked.prompts), free=True)
+    return Opened(backend=Replayed(tape=tape, header=header, prompts=asked.prompts), free=True, note=REPLAYED)
