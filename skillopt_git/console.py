@@ -220,7 +220,7 @@ def _cleaned(line: str) -> str:
 
 
 def _sentence(event: LearningEvent) -> str:
-    from skillopt_git.ports import Asking, Called, Gated, Harvested, Mined, Reflected, Scanned
+    from skillopt_git.ports import Asking, Called, Gated, Harvested, Mined, Reflected, Scanned, Waiting
 
     match event:
         case Scanned(done, total):
@@ -231,6 +231,8 @@ def _sentence(event: LearningEvent) -> str:
             return f"found {_many(tasks, 'task')} and {_many(needs, 'need')}"
         case Asking(purpose, done, total):
             return f"{purpose}: {done} of {total}"
+        case Waiting(what):
+            return f"waiting for {what}"
         case Called(purpose, done, failed):
             return f"{purpose}: {done - failed} answered" + (f", {failed} failed" if failed else "")
         case Reflected(document, need, edits):

@@ -19,7 +19,7 @@ from skillopt_git.config import Replay
 from skillopt_git.documents import Documents
 from skillopt_git.ids import canonical_json
 from skillopt_git.model import Task
-from skillopt_git.ports import Backend, CallFailed, FailureKind, Reply, Request, Role, Usage
+from skillopt_git.ports import Backend, CallFailed, FailureKind, Listener, Reply, Request, Role, Usage
 from skillopt_git.prompts import SHIPPED, Prompts
 
 PROBE = "Reply with the single word OK."
@@ -71,7 +71,8 @@ class About:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What a door is opened by. `state` is a private folder for what has to outlive a run; `redact` takes secrets out
-    of what is kept or told. `tasks` and `needs` are those known tonight, for what a door has to skip or to act out."""
+    of what is kept or told. `tasks` and `needs` are those known tonight, for what a door has to skip or to act out;
+    `notify` hears of what takes long."""
 
     role: Role
     model: str
@@ -84,6 +85,7 @@ class Asked:
     prompts: Prompts = SHIPPED
     tasks: Sequence[Task] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
+    notify: Listener = lambda _: None
 
     def key(self, usual: Sequence[str]) -> str:
         """The key from the environment: from `key_env`, else from the first of the `usual` variables that holds one;

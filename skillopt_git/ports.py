@@ -284,6 +284,13 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """For `what`, which may take hours."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class Called:
     """`done` counts those that `failed`, too."""
 
@@ -306,5 +313,5 @@ class Gated:
     verdict: Verdict
 
 
-LearningEvent: TypeAlias = Scanned | Harvested | Mined | Asking | Called | Reflected | Gated
+LearningEvent: TypeAlias = Scanned | Harvested | Mined | Asking | Waiting | Called | Reflected | Gated
 Listener: TypeAlias = Callable[[LearningEvent], None]

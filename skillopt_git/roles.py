@@ -131,7 +131,8 @@ def chosen_model(config: Config, environ: Mapping[str, str] = os.environ) -> Mod
         purse = None if simulated == {True} else spending.opened(config.budget, private, now=datetime.now(UTC))
 
         def door(tasks: Sequence[Task], needs: Mapping[str, str]) -> Models:
-            asked = [asked_of(part, config, environ, private, redact, prompts, tasks, needs) for part in both]
+            told = [asked_of(part, config, environ, private, redact, prompts, tasks, needs) for part in both]
+            asked = [replace(item, notify=notify) for item in told]
             tape = cassette.blank(config.replay) if any(part.taped for part in both) else None
 
             def through(at: int) -> Opened:

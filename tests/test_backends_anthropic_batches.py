@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from skillopt_git.backends import anthropic_batches
 from skillopt_git.backends.anthropic import Claude, door
-from skillopt_git.backends.anthropic_batches import FORGOTTEN, LONGEST, PATIENCE, Batches
+from skillopt_git.backends.anthropic_batches import FORGOTTEN, LONGEST, MEANWHILE, PATIENCE, Batches
 from skillopt_git.backends.anthropic_client import LARGEST
 from skillopt_git.backends.budgeted import Budgeted
 from skillopt_git.backends.cached import Cached
 from skillopt_git.config import Budget
 from skillopt_git.ids import canonical_json
-from skillopt_git.ports import NOTHING, CallFailed, Reply, Usage
+from skillopt_git.ports import NOTHING, CallFailed, LearningEvent, Listener, Reply, Usage, Waiting
 from skillopt_git.prices import Rates
 from skillopt_git.purse import Amount, Purse, Used
 from skillopt_git.redact import Redactor
@@ -52,8 +52,8 @@ def clock(server: ModelServer) -> Clock:
 def opened(server: ModelServer, clock: Clock, tmp_path: Path) -> Open:
     """A door as another run opens it, with the same private folder; time passes only where it sleeps."""
 
-    def open_(sleep: Callable[[float], None] = clock.sleep, **more: Any) -> Claude:
-        made = door(asked(server.url, tmp_path / "anthropic", batch=True, **more))
+    def open_(sleep: Callable[[float], None] = clock.sleep, notify: Listener = lambda _: None, **more: Any) -> Claude:
+        made = door(replace(asked(server.url, tmp_path / "anthropic", batch=True, **more), notify=notify))
         assert made.together
         assert isinstance(made.backend, Claude)
         assert isinstance(made.backend.batches, Batches)
@@ -86,7 +86,8 @@ def test_what_is_asked_at_once_goes_as_one_batch(
     server: ModelServer, opened: Open, clock: Clock, tmp_path: Path
 ) -> None:
     """The documents in it, in the order of the questions, with what it used; once that is recorded nothing is left."""
-    backend = opened()
+    heard: list[LearningEvent] = []
+    backend = opened(notify=heard.append)
     results = backend.complete(ASKS)
 
     assert texts(results) == ["To 0", "To 1", "To 2"]
@@ -100,6 +101,8 @@ def test_what_is_asked_at_once_goes_as_one_batch(
     usage = Usage(used, output_tokens=1, batched=True)
     assert results[0] == Reply(text="To 0", usage=usage, model="claude-model-1")
     assert clock.slept == [5.0, 7.5]
+    (id_,) = server.batches
+    assert heard == [Waiting(f"batch {id_} of 3 questions, {MEANWHILE}")]
     settle(backend)
     assert kept(tmp_path) == []
 

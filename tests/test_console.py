@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillopt_git.console import Console
-from skillopt_git.ports import Asking, Called, Gated, Harvested, LearningEvent, Mined, Reflected, Scanned
+from skillopt_git.ports import Asking, Called, Gated, Harvested, LearningEvent, Mined, Reflected, Scanned, Waiting
 from skillopt_git.render import md_text
 
 ESC = "\x1b"
@@ -154,6 +154,7 @@ def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
 EVENTS: list[tuple[LearningEvent, str]] = [
     (Harvested(7, 2), "read 7 sessions, skipped 2"),
     (Mined(5, 2), "found 5 tasks and 2 needs"),
+    (Waiting("batch b1 of 2 questions"), "waiting for batch b1 of 2 questions"),
     (Called("rollout", 8, 0), "rollout: 8 answered"),
     (Called("judge", 8, 1), "judge: 7 answered, 1 failed"),
     (Reflected("CLAUDE.md", "Use pnpm", 1), "CLAUDE.md: 1 edit for 'Use pnpm'"),

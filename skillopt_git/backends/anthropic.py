@@ -307,7 +307,7 @@ def door(asked: Asked) -> Opened:
     line = _line(asked, base_url)
     batches = None
     if chosen.batch and not isinstance(line, CallFailed):
-        batches = Batches(line=line, folder=asked.state / "batches")
+        batches = Batches(line=line, folder=asked.state / "batches", notify=asked.notify)
     temperature = chosen.temperature if asked.role == "target" else -1.0
     settings: dict[str, str | int | float | bool] = {}
     if temperature >= 0:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillopt_git.doors import MESSAGE_LIMIT, failed
 from skillopt_git.errors import ConfigError
-from skillopt_git.ports import NOTHING, CallFailed
+from skillopt_git.ports import NOTHING, CallFailed, Listener, Waiting
 from skillopt_git.schema import dump, read
 from skillopt_git.whole import write
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MOST_REQUESTS = 1_000  # of one batch; the provider takes more, but an answer to that many is one body still
 MOST_BYTES = 64 * 2**20
 FIRST_WAIT, LONGEST_WAIT = 5.0, 300.0  # seconds between two looks
+MEANWHILE = "which may take a day; a run that is broken off goes on with it"
 LONGEST = 25 * 3600.0  # the provider gives a batch up after 24 hours
 PATIENCE = 10  # looks in a row that may fail, as when a laptop sleeps
 FORGOTTEN = 29 * 24 * 3600.0  # the provider keeps results for so long
@@ -99,10 +100,12 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batches:
-    """`folder` is private and outlives the run. Clock and sleep are arguments, for a batch takes hours."""
+    """`folder` is private and outlives the run. Clock and sleep are arguments, for a batch takes hours; `notify` hears
+    which one is waited for."""
 
     line: Line
     folder: Path
+    notify: Listener = lambda _: None
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
 
@@ -280,6 +283,8 @@ class Batches:
                 return None
             else:
                 failures = 0
+                if wait == FIRST_WAIT:
+                    self.notify(Waiting(f"batch {batch.id} of {_many(batch.names)}, {MEANWHILE}"))
             if self.clock() - batch.time > LONGEST:
                 words = f"batch {batch.id} has not ended; a later run goes on with it"
                 return CallFailed("timeout", words, retryable=True)
@@ -307,6 +312,10 @@ class Batches:
                 return CallFailed("network", "the batch was canceled before this was answered", retryable=True)
             case _:
                 return CallFailed("schema", "the result is none that is known")
+
+
+def _many(names: Sequence[str]) -> str:
+    return f"{len(names)} question{'s' if len(names) != 1 else ''}"
 
 
 def _free(told: Told | None) -> bool:
