@@ -93,8 +93,15 @@ class _Look:
         """Guidance stands in the place of any other; also where what took its place is gone by now."""
         every = (other for proposal in self.history.proposals for other in proposal.edits if other.edit.guides)
         others = [other for other in every if other.edit.target == item.edit.target and other.edit.id != item.edit.id]
-        later = (other for other in others if (other.event.run or "") > (item.event.run or ""))
+        later = (other for other in others if self._proposed_later(other, item))
         return any(map(self.there, others)) or any(other.outcome and other.outcome.type in ADOPTIONS for other in later)
+
+    def _proposed_later(self, other: Proposed, item: Proposed) -> bool:
+        """On a base that has gone on. Where this clone cannot tell, too: nobody is said to have unlearned what may have
+        been replaced. No clocks are compared, nor the ids of runs, which tell the time."""
+        before, since = str(item.event.data["base"]), str(other.event.data["base"])
+        unknown = self.repo.resolve(before) is None or self.repo.resolve(since) is None
+        return unknown or (before != since and is_ancestor(self.repo, before, since))
 
     def moved(self, item: Proposed) -> bool:
         """Whether another document of the base says it now: a rule that moved is not unlearned."""

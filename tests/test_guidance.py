@@ -356,7 +356,9 @@ def sometimes(request: Request) -> Reply:
 
 
 def test_guidance_goes_all_the_way_and_back(repo: Repository, home: Path, invoke: Run) -> None:
-    """Proposed, verified, adopted, replaced by better guidance without being unlearned, and taken back by content."""
+    """Proposed, verified, adopted, replaced by better guidance without being unlearned, and taken back by content; all
+    within a second, so that no clock tells what came first."""
+    at = datetime.now(UTC)
 
     def again(text: str | None) -> Ran:
         def script(request: Request) -> Reply:
@@ -371,9 +373,7 @@ def test_guidance_goes_all_the_way_and_back(repo: Repository, home: Path, invoke
         flags = {"harvest.claude_home": str(home), "replay.slow_update": 1}
         model, _ = choice(script, deterministic=True)
         config = load(repo.path, flags=flags)
-        return nightly.run(
-            repo.path, config, Options(), model=model, clock=lambda: datetime.now(UTC), notify=lambda _: None
-        )
+        return nightly.run(repo.path, config, Options(), model=model, clock=lambda: at, notify=lambda _: None)
 
     sessions(home, repo, [*PNPM, *TICKET])
     assert [edit["text"] for edit in again(None).record["edits"]] == [RULE]
