@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skillopt_git import roles
+from skillopt_git.around import Around
 from skillopt_git.config import Config
 from skillopt_git.cycle import ModelDoor
 from skillopt_git.doors import Opened, Spoken, schema_of, spoken
@@ -87,7 +88,7 @@ class Rehearsal:
 
 
 @dataclass(frozen=True, slots=True)
-class _Listening:
+class _Listening(Around):
     """A backend that keeps what it is asked: each sample once, for a run remembers its answer. To whoever asks it is
     no simulation, for a real run asks whether its models are there, and as little `deterministic` as a model: then each
     task is asked many times."""
@@ -96,22 +97,6 @@ class _Listening:
     asked: dict[Request, set[str]]
     deterministic: bool
     simulated: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def model(self) -> str:
-        return self.inner.model
-
-    @property
-    def settings(self) -> Mapping[str, str | int | float | bool]:
-        return self.inner.settings
-
-    @property
-    def knows(self) -> str:
-        return self.inner.knows
 
     def complete(self, requests: Sequence[Request]) -> Sequence[Reply | CallFailed]:
         for request in requests:

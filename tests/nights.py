@@ -84,38 +84,6 @@ def sessions(home: Path, repo: Repository, dialogues: Sequence[Sequence[str]]) -
     write_sessions(home, str(repo.path), [list(turns) for turns in dialogues], datetime.now(UTC))
 
 
-@dataclass(slots=True)
-class Kept:
-    """What a night leaves at one place, `acme-api` and its sessions, is kept: each test starts there without a night of
-    its own."""
-
-    place: Path
-    found: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def repo(self) -> Repository:
-        return Repository(self.place / "acme-api")
-
-    @property
-    def home(self) -> Path:
-        return self.place / "claude"
-
-    def empty(self) -> Repository:
-        shutil.rmtree(self.place, ignore_errors=True)
-        return Repository.create(self.repo.path, {"README.md": "# acme-api\n"})
-
-    def start(self, night: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """As the first call of `night` leaves it, and what that returned."""
-        copy = self.place.with_name("kept")
-        if not copy.exists():
-            self.found = night()
-            shutil.copytree(self.place, copy, symlinks=True)
-        else:
-            shutil.rmtree(self.place)
-            shutil.copytree(copy, self.place, symlinks=True)
-        return self.found
-
-
 def taught(repo: Repository, rev: str, path: str = SKILL) -> str:
     return repo.git("show", f"{rev}:{path}")
 

@@ -13,7 +13,7 @@ from skillopt_git.gitrepo import GitRepo
 from skillopt_git.private import Private
 from tests.helpers import Repository
 from tests.helpers_git import TOOL
-from tests.nights import PNPM, Kept, Run, sessions
+from tests.nights import PNPM, Place, Run, sessions
 
 pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
 
@@ -57,23 +57,8 @@ def left(repo: Repository) -> list[Path]:
     return [*names, *folder.glob("index/*"), *folder.glob("cache/*/*")]
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    return Kept(tmp_path_factory.mktemp("kept") / "place")
-
-
 @pytest.fixture
-def repo(kept: Kept) -> Repository:
-    return kept.empty()
-
-
-@pytest.fixture
-def home(kept: Kept) -> Path:
-    return kept.home
-
-
-@pytest.fixture
-def after_a_night(kept: Kept, repo: Repository, home: Path, invoke: Run) -> dict[str, object]:
+def after_a_night(beginning: Place, repo: Repository, home: Path, invoke: Run) -> dict[str, object]:
     """One rule is proposed, and everything that is kept is there."""
 
     def night() -> dict[str, object]:
@@ -82,7 +67,7 @@ def after_a_night(kept: Kept, repo: Repository, home: Path, invoke: Run) -> dict
         (private(repo) / "checkpoint.json").write_text('{"v": 1}')
         return found
 
-    return kept.start(night)
+    return beginning.start("a night", night)
 
 
 @pytest.mark.parametrize("damage", [emptied, cut_off, filled, replaced])

@@ -14,37 +14,22 @@ from skillopt_git import cli, finishing, nightly
 from skillopt_git.private import Private
 from tests.helpers import Repository
 from tests.helpers_git import snapshot
-from tests.nights import OTHER, PNPM, RULE, TICKET, Kept, Run, arguments, sessions, taught
+from tests.nights import OTHER, PNPM, RULE, TICKET, Place, Run, arguments, sessions, taught
 
 pytestmark = pytest.mark.no_cover  # much work, and no line that others do not reach
 
 BUSY = 75
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
-    return Kept(tmp_path_factory.mktemp("kept") / "place")
-
-
 @pytest.fixture
-def repo(kept: Kept) -> Repository:
-    return kept.empty()
-
-
-@pytest.fixture
-def home(kept: Kept) -> Path:
-    return kept.home
-
-
-@pytest.fixture
-def branch(kept: Kept, repo: Repository, home: Path, invoke: Run) -> str:
+def branch(beginning: Place, repo: Repository, home: Path, invoke: Run) -> str:
     """Of the rule that a night has proposed."""
 
     def night() -> dict[str, object]:
         sessions(home, repo, PNPM)
         return invoke("run")
 
-    return str(kept.start(night)["branch"])
+    return str(beginning.start("a night", night)["branch"])
 
 
 def started(verb: str, repo: Repository, home: Path, *args: str) -> subprocess.Popen[bytes]:
