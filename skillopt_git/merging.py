@@ -62,10 +62,39 @@ def tryouts(offer: Offer) -> list[Tryout]:
     return [Tryout(offer.need, group, offer.held_out, offer.training, offer.told) for group in groups]
 
 
+def in_words(edit: Edit, kept: Edit) -> str:
+    """That an edit has been joined to another one."""
+    if edit.rule == kept.rule:
+        return f"'{edit.sentence}' was proposed for several wishes, and is tried once"
+    return f"'{edit.sentence}' is said by '{kept.sentence}', too"
+
+
 def merged(
     offers: Sequence[Offer], document: Document, room: int, fits: Callable[[Edit], bool], bench: Bench
 ) -> Merged:
     """At most `room` edits, where there is something to choose. `fits` says whether a new wording may be tried."""
+    once, same = _once(offers)
+    found = _chosen(once, document, room, fits, bench)
+    return replace(found, joined=(*same, *found.joined))
+
+
+def _once(offers: Sequence[Offer]) -> tuple[tuple[Offer, ...], tuple[tuple[Edit, Edit], ...]]:
+    """What is proposed for several needs in the same words is one edit, whoever else is asked or answers: two trials of
+    it would give it two verdicts. It stays with the first of these needs."""
+    alike: dict[tuple[str, str | None, str], list[tuple[Offer, Edit]]] = {}
+    for offer in offers:
+        for edit in offer.edits:
+            alike.setdefault((edit.op, edit.anchor, edit.rule), []).append((offer, edit))
+    ranking = _Ranking()
+    for (offer, edit), *others in alike.values():
+        ranking.add(offer, edit, [other for other, _ in others])
+    joined = tuple((edit, kept) for (_, kept), *others in alike.values() for _, edit in others)
+    return tuple(ranking.offers.values()), joined
+
+
+def _chosen(
+    offers: Sequence[Offer], document: Document, room: int, fits: Callable[[Edit], bool], bench: Bench
+) -> Merged:
     if not _to_choose(offers, room):
         return Merged(offers=tuple(offers))
     proposed = [(offer, edit) for offer in offers for edit in offer.edits]

@@ -21,7 +21,7 @@ from skillopt_git.languages import Reader
 from skillopt_git.learned import Known, Learned, Models, Teachable
 from skillopt_git.lessons import Attempts, Lessons
 from skillopt_git.means import Means
-from skillopt_git.merging import Offer, merged, tryouts
+from skillopt_git.merging import Offer, in_words, merged, tryouts
 from skillopt_git.mine import wordings
 from skillopt_git.model import Candidate, Document, Edit, Evidence, Need, Reason, Split, Task
 from skillopt_git.pairing import mark
@@ -287,7 +287,7 @@ class Night:
         waits = [*found.late, *(edit for edit, _ in found.joined)]
         self.waiting.update({edit.need for edit in waits if edit.need} - {item.need.id for item in found.offers})
         self.notes += [f"the edit budget is used up: '{edit.sentence}' waits for another night" for edit in found.late]
-        self.notes += [f"'{edit.sentence}' is said by '{kept.sentence}', too" for edit, kept in found.joined]
+        self.notes += [in_words(edit, kept) for edit, kept in found.joined]
         return found.offers
 
     def _held_out(self, need: Need | None, shown: Sequence[Task]) -> tuple[Task, ...]:

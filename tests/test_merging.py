@@ -107,6 +107,20 @@ def test_the_optimizer_is_asked_where_edits_are_too_many_or_overlap(offers: list
     assert [item.purpose for item in requests] == ["merge"]
 
 
+def test_what_several_needs_say_in_the_same_words_is_one_edit_without_a_question() -> None:
+    """Of the first of them, judged by nothing that was told of either; and so it is where nobody answers."""
+    seen = offer(replace(ONE, need=TICKET), THREE, held_out=HELD[1:])
+    result, requests = found([offer(ONE), replace(seen, told=frozenset({"mark"}))])
+    assert requests == []
+    assert texts(result) == [["Use pnpm"], ["Be kind to people"]]
+    assert (result.offers[0].held_out, result.offers[0].told) == (HELD[1:], frozenset({"mark"}))
+    assert [(edit.need, kept.need) for edit, kept in result.joined] == [(TICKET, PNPM)]
+
+    failed, _ = found([offer(ONE, add("Be brief")), seen], *[CallFailed("schema", "no JSON")] * 2, room=1)
+    assert texts(failed) == [["Use pnpm", "Be brief"], ["Be kind to people"]]
+    assert failed.joined == result.joined
+
+
 # --- the question ------------------------------------------------------------------------------------------------
 
 
@@ -284,6 +298,16 @@ def test_a_need_that_another_ones_rule_answers_is_not_tried_in_the_memory_too() 
     taught = [(item.document.path, edit.need) for item in learned.candidates for edit in item.edits]
     assert (MEMORY, TICKET) not in taught
     assert [item.need.id for item in learned.reflections].count(TICKET) == 1
+
+
+def test_one_rule_for_two_needs_has_one_trial_a_night() -> None:
+    """Two would leave the one edit with two verdicts."""
+    script = acts(follows, optimizer=lambda _: edits(RULE), merger=lambda _: Reply(text="no JSON"))
+
+    learned = night(*both(), backend=Scripted(script=script, deterministic=False), memory=None)
+
+    assert [[edit.sentence for edit in item.edits] for item in learned.candidates] == [[RULE]]
+    assert f"'{RULE}' was proposed for several wishes, and is tried once" in learned.notes
 
 
 def test_a_merged_rule_that_gains_a_capability_is_refused() -> None:

@@ -15,10 +15,10 @@ from skillopt_git.doors import About, Asked, Opened
 from skillopt_git.loading import load
 from skillopt_git.model import Candidate
 from skillopt_git.nightly import Options, Ran
-from skillopt_git.ports import Reply
+from skillopt_git.ports import Reply, Request
 from skillopt_git.tasksfile import composed, file_text
 from tests.helpers import Repository
-from tests.tiny.families import Case
+from tests.tiny.families import CASES, Case
 
 RECORDINGS = Path(__file__).parent.parent / "data" / "tiny"
 NIGHT = datetime(2026, 11, 30, 3, tzinfo=UTC)
@@ -28,10 +28,15 @@ ABOUT = About(name="proposer", title="", documents="", setup="", leaves="", cost
 
 
 def door(asked: Asked) -> Opened:
-    """An optimizer that proposes one rule, whatever it is shown: the small model is unfit to."""
+    """An optimizer that proposes one rule, for the wish of its case, whatever it is shown: the small model is unfit
+    to."""
+    (wish,) = {case.family.rule for case in CASES.values() if case.proposed == asked.model}
     edit = {"op": "add", "text": asked.model, "anchor": None, "reason": "It was asked for."}
-    reply = Reply(text=json.dumps({"edits": [edit]}), model="proposer")
-    return Opened(backend=Scripted(script=lambda _: reply, name="proposer", model="proposer"))
+
+    def propose(request: Request) -> Reply:
+        return Reply(text=json.dumps({"edits": [edit] * (wish in request.ask)}), model="proposer")
+
+    return Opened(backend=Scripted(script=propose, name="proposer", model="proposer"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
