@@ -68,6 +68,12 @@ def unique(events: Iterable[Event]) -> tuple[Event, ...]:
     return tuple(found.values())
 
 
+def last_run(events: Iterable[Event]) -> Event | None:
+    """The latest run that was recorded; of two within a second the one that was recorded after the other."""
+    runs = [event for event in events if event.type == "run"]
+    return max(reversed(runs), key=lambda event: (event.run or "").partition("-")[0], default=None)
+
+
 def union(ours: bytes, theirs: bytes) -> bytes:
     """All lines of both files, each once: ours as they are, then what only they have."""
     known = set(file_lines(ours))

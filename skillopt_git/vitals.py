@@ -15,7 +15,7 @@ from skillopt_git.errors import GitError, SkilloptError
 from skillopt_git.findings import Finding, Findings
 from skillopt_git.gitrepo import GitRepo
 from skillopt_git.keeping import about_files, about_folders, usable
-from skillopt_git.ledger import Contents, Ledger
+from skillopt_git.ledger import Contents, Ledger, last_run
 from skillopt_git.private import Private
 from skillopt_git.recall import History, recall
 from skillopt_git.targets import Base
@@ -69,8 +69,7 @@ def look(
     ledger = workshop.ledger(config, repo)
     known = _ledger(ledger, found)
     history = _history(repo, config, known, found, base=base, now=now)
-    runs = [event for event in known.events if event.type == "run"]
-    last = max(runs, key=lambda event: event.run or "", default=None)
+    last = last_run(known.events)
     return Vitals(
         identity=f"{identity.name} <{identity.email}>" if identity else None,
         ledger_ref=ledger.ref,

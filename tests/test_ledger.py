@@ -27,6 +27,7 @@ from skillopt_git.ledger import (
     event_line,
     evidence_bytes,
     evidence_name,
+    last_run,
     union,
     unique,
 )
@@ -391,3 +392,13 @@ def test_what_only_learning_needs_is_passed_over_whole_or_not_at_all(repo: Repos
         ledger.told()
     repo.git("update-ref", "-d", REF)
     assert ledger.told() == Contents()
+
+
+def test_of_two_runs_within_a_second_the_one_recorded_later_is_the_last() -> None:
+    """Whatever their ids end in; one of a later second is later wherever it stands."""
+    names = ("20260102T030406Z-00000000", "20260102T030405Z-ffffffff", "20260102T030405Z-00000000")
+    later, first, second = (replace(_event(name, run=name), type="run", run=name) for name in names)
+    assert last_run([first, second]) == second
+    assert last_run([second, first]) == first
+    assert last_run([later, first, second]) == later
+    assert last_run([replace(first, type="gate")]) is None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillopt_git.commands.options import AsJson, Repo, now, settings, workshop
 from skillopt_git.console import Console
+from skillopt_git.ledger import last_run
 from skillopt_git.model import REASONS
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _record(shop: Workshop, pause_after: int) -> dict[str, Any]:
     told = shop.ledger.told()
     runs = [event for event in told.events if event.type == "run"]
     learned = {item.edit.id: item.edit for item in history.adopted}  # learned on two branches, it is still one rule
-    last = max(runs, key=lambda event: event.run or "", default=None)
+    last = last_run(told.events)
     return {
         "v": 1,
         "base": shop.base.branch,
